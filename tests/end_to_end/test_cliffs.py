@@ -74,17 +74,9 @@ def test_sizes_of_allocations_are_swept_in_a_random_order(run):
 
 
 def test_sizes_of_grids_and_copies_are_swept_on_a_gpu(run, make_node):
-    _, session = run(
-        "^launch/grid|^ceiling/copy.*memory:(pageable|device)",
-        "--profile",
-        "full",
-        "--sweep",
-        "blocks=10:15:1",
-        "--sweep",
-        "bytes=65530:65540:2",
-        runs=2,
-        node=make_node(),
-    )
+    sweeps = ("--sweep", "blocks=10:15:1", "--sweep", "bytes=65530:65540:2")
+    cases = "^launch/grid|^ceiling/copy.*memory:(pageable|device)"
+    _, session = run(cases, "--profile", "full", *sweeps, runs=2, node=make_node())
     summary = table(session / "summary.csv")
     assert {row["status"] for row in summary} == {"ok"}
     swept = {(row["benchmark"], row["params"].split("/")[-1]) for row in summary}

@@ -51,19 +51,6 @@ def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
     assert any(event["event"] == "worker-hung" for event in events)
 
 
-@pytest.mark.compares_times
-def test_a_case_that_hung_is_not_tried_again(run, make_node):
-    node = make_node(faults=[{"device": 0, "library": "cublas", "call": "cublasSgemm_v2", "after": 0, "hang": True}])
-    _, session = run("matmul.*size:256/type:fp32|launch/null.*idle", "--timeout", 1, runs=4, code=3, node=node)
-    hangs = [r for file in records(session).values() for r in file if r.get("event") == "worker-hung"]
-    assert len(hangs) == 1
-    (row,) = [row for row in table(session / "summary.csv") if row["benchmark"] == "matmul/library"]
-    assert row["status"] == "failed" and "hung" in row["reason"]
-    summaries = [r for file in records(session).values() for r in file if r["record"] == "summary"]
-    skipped = [r for r in summaries if r["status"] == "skipped"]
-    assert len(skipped) == 3 and all("it failed in run r" in r["reason"] for r in skipped)
-
-
 def test_a_worker_that_crashes_while_it_ends_has_measured_all_the_same(run, make_node):
     node = make_node(
         faults=[{"device": 0, "library": "cuda", "call": "cuDevicePrimaryCtxRelease_v2", "after": 0, "abort": True}]
@@ -87,19 +74,6 @@ def test_after_a_sticky_error_the_rest_is_measured_even_if_teardown_would_crash(
         "allocator:pool/bytes:256": "failed",
         "allocator:pool/bytes:65536": "failed",
     }
-
-
-def test_a_crash_fails_its_case_with_the_signal_and_a_new_worker_takes_the_rest(run, make_node):
-    node = make_node(
-        faults=[{"device": 0, "library": "cudnn", "call": "cudnnConvolutionForward", "after": 0, "abort": True}]
-    )
-    done, session = run("convolution.*conv5_1x1_2048/n:1/type:fp(32|16)|launch/null.*idle", runs=2, code=3, node=node)
-    rows = table(session / "summary.csv")
-    failed = [row for row in rows if row["status"] == "failed"]
-    assert {row["benchmark"] for row in failed} == {"convolution/library"}
-    assert all("SIGABRT" in row["reason"] for row in failed)
-    assert all(row["status"] == "ok" for row in rows if row["benchmark"] == "launch/null")
-    assert "SIGABRT" in done.stderr
 
 
 def test_a_gpu_that_cannot_be_opened_is_listed_with_the_reason(run, make_node):

@@ -10,41 +10,21 @@ import pytest
 from shipped import LAUNCHGAP, UNTRACED, launchgap, records, table
 
 TINY = "launch/(null|flag|echo)/|matmul.*size:256|convolution.*conv5_1x1_2048/n:1/|allocation.*bytes:256$"
+PLAN = ("run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED)
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp("host")
-    done = launchgap(
-        "run",
-        "--devices",
-        "host",
-        "--runs",
-        2,
-        "--seed",
-        7,
-        "--filter",
-        TINY,
-        *UNTRACED,
-        "-o",
-        folder / "session",
-        LAUNCHGAP_LOCK_DIR=str(folder),
-        code=0,
-    )
+    done = launchgap(*PLAN, "-o", folder / "session", LAUNCHGAP_LOCK_DIR=str(folder), code=0)
     assert "launch call" in done.stdout and str(folder / "session" / "report.html") in done.stdout
     return folder / "session"
 
 
 def test_all_four_families_are_measured_and_verified(session):
     rows = table(session / "summary.csv")
-    assert {row["benchmark"] for row in rows} == {
-        "allocation/latency",
-        "convolution/library",
-        "launch/echo",
-        "launch/flag",
-        "launch/null",
-        "matmul/library",
-    }
+    families = {*"allocation/latency convolution/library launch/echo launch/flag launch/null matmul/library".split()}
+    assert {row["benchmark"] for row in rows} == families
     assert {row["status"] for row in rows} == {"ok"}
     assert all(
         float(row["min"]) <= float(row["q1"]) <= float(row["p50"]) <= float(row["p999"]) <= float(row["max"]) for row in rows
@@ -64,18 +44,8 @@ def test_records_are_of_the_documented_shape(session):
     for name, file in records(session).items():
         assert re.fullmatch(r"[\w.-]+\.host\.r[01]\.plain\.\w+\.jsonl", name)
         assert [file[0]["record"], file[-1]["record"]] == ["run", "end"]
-        assert {
-            "session_id",
-            "node",
-            "device",
-            "replicate",
-            "arm",
-            "setup",
-            "seed",
-            "pid",
-            "simulated",
-            "fingerprint",
-        } <= file[0].keys()
+        fields = "session_id node device replicate arm setup seed pid simulated fingerprint"
+        assert {*fields.split()} <= file[0].keys()
         for record in file:
             assert record["schema"] == "launchgap/1"
             if record["record"] != "samples":
@@ -88,9 +58,7 @@ def test_records_are_of_the_documented_shape(session):
 
 def test_the_seed_gives_the_same_plan(session):
     plan = json.loads((session / "session.json").read_text())["plan"]
-    again = launchgap(
-        "run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "--dry-run", "--verbose"
-    )
+    again = launchgap(*PLAN, "--dry-run", "--verbose")
     order = re.findall(r"plain +(allocation|convolution|launch|matmul) +r(\d)", again.stdout)
     assert order == [(run["setup"], str(run["replicate"])) for run in plan]
 

@@ -32,9 +32,9 @@ def generate(tmp_path):
 
 @pytest.fixture
 def replay(tmp_path):
-    def played(trace, *arguments) -> dict:
+    def played(trace, *arguments, node=None) -> dict:
         out = tmp_path / "replay.json"
-        done = launchgap("replay", trace, *arguments, "--json", out, code=0)
+        done = launchgap("replay", trace, *arguments, "--json", out, node=node, code=0)
         document = json.loads(out.read_text(encoding="utf-8"))
         document["screen"] = done.stdout
         return document
@@ -226,24 +226,22 @@ GPU = NODES / "one_a100.json"
 
 
 @pytest.mark.parametrize("allocator", ["direct", "bfc", "bfc_vmm", "caching", "caching_expandable"])
-def test_over_the_host_as_over_no_memory(generate, tmp_path, allocator):
+def test_over_the_host_as_over_no_memory(generate, replay, allocator):
     trace = generate("batches/first:2/last:4/layers:3")
-    out = tmp_path / "host.json"
-    launchgap("replay", trace, "--over", "host", "--limit", "1GiB", "--allocator", allocator, "--json", out, code=0)
-    document = json.loads(out.read_text(encoding="utf-8"))
+    options = ("--limit", "1GiB", "--allocator", allocator)
+    document = replay(trace, "--over", "host", *options)
     (one,) = document["allocators"]
     assert one["completed"] and one["operations"] == 36 and document["over"] != "sim"
     if allocator != "direct":  # whatever gives memory, an allocator does the same with it
-        launchgap("replay", trace, "--limit", "1GiB", "--allocator", allocator, "--json", out)
-        (simulated,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+        (simulated,) = replay(trace, *options)["allocators"]
         assert one["reserved_peak_bytes"] == simulated["reserved_peak_bytes"]
         assert [m["largest_free_bytes"] for m in one["moments"]] == [m["largest_free_bytes"] for m in simulated["moments"]]
 
 
-def test_over_a_gpu(generate, tmp_path):
-    trace, out = generate("batches/first:2/last:4/layers:3"), tmp_path / "gpu.json"
-    launchgap("replay", trace, "--over", "0", "--limit", "2GiB", "--c-min", "--json", out, node=GPU, code=0)
-    found = {one["name"]: one for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]}
+def test_over_a_gpu(generate, replay):
+    trace = generate("batches/first:2/last:4/layers:3")
+    document = replay(trace, "--over", "0", "--limit", "2GiB", "--c-min", node=GPU)
+    found = {one["name"]: one for one in document["allocators"]}
     assert {"direct", "pool", "pool_own", "vmm", *ALLOCATORS} <= set(found)
     assert all(one["completed"] for one in found.values())
     assert found["caching"]["c_min_bytes"] % (2 * MIB) == 0 and found["direct"]["c_min_bytes"] is None
@@ -272,12 +270,18 @@ def test_the_last_of_a_gpus_memory_is_left_alone(generate):
     assert done.returncode == 2 and "of which the last 5 % are left alone" in done.stderr
 
 
-def test_memory_that_is_taken_beside_an_allocator_is_told_on_a_gpu(generate, tmp_path):
-    trace, out = generate("thrash/cycles:2/bytes:1048576"), tmp_path / "gpu.json"
-    options = ["--epochs", 30, "--inject", "context=1MiB/epoch", "--allocator", "caching", "--json", out]
-    launchgap("replay", trace, "--over", "0", *options, node=GPU, code=0)
-    (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
-    assert one["creep"]["kind"] == "context_growth"
+@pytest.mark.parametrize(
+    "inject, allocators, kind",
+    [
+        ("context=1MiB/epoch", "caching", "context_growth"),
+        ("cache=4MiB/epoch", "pool,pool_own,vmm_expand", "cache_plateau"),  # its own, and no growth of the context
+    ],
+)
+def test_memory_that_is_taken_or_kept_on_a_gpu_is_told_apart(generate, replay, inject, allocators, kind):
+    trace = generate("thrash/cycles:2/bytes:1048576")
+    options = ("--over", "0", "--epochs", 30, "--inject", inject, "--allocator", allocators)
+    for one in replay(trace, *options, node=GPU)["allocators"]:
+        assert one["creep"]["kind"] == kind, one["name"]
 
 
 def test_so_few_epochs_say_how_rare_a_leak_they_show(generate, replay):
@@ -298,20 +302,10 @@ def test_the_least_memory_is_said_beside_the_peak_in_use(generate, replay):
     assert f"{least['name']} needs least: " in played["screen"] and f"{text} the peak in use" in played["screen"]
 
 
-def test_what_a_pool_keeps_is_its_own_and_no_growth_of_the_context(generate, tmp_path):
-    trace, out = generate("thrash/cycles:2/bytes:1048576"), tmp_path / "gpu.json"
-    options = ["--epochs", 30, "--inject", "cache=4MiB/epoch", "--allocator", "pool,pool_own,vmm_expand", "--json", out]
-    launchgap("replay", trace, "--over", "0", *options, node=GPU, code=0)
-    for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]:
-        assert one["creep"]["kind"] == "cache_plateau", one["name"]
-
-
-def test_each_allocation_is_written_where_that_is_asked_for(generate, tmp_path):
-    trace, out = generate("batches/first:2/last:4/layers:3"), tmp_path / "host.json"
+def test_each_allocation_is_written_where_that_is_asked_for(generate, replay):
+    trace = generate("batches/first:2/last:4/layers:3")
     for allocators in ("direct,mapped,pool,vmm", "bfc,bfc_vmm,caching,caching_expandable"):
-        options = ["--over", "host", "--limit", "1GiB", "--touch", "--allocator", allocators, "--json", out]
-        launchgap("replay", trace, *options, code=0)
-        document = json.loads(out.read_text(encoding="utf-8"))
+        document = replay(trace, "--over", "host", "--limit", "1GiB", "--touch", "--allocator", allocators)
         assert document["touched"] and all(one["completed"] for one in document["allocators"])
     refused = launchgap("replay", trace, "--touch")
     assert refused.returncode == 2 and "sim has none" in refused.stderr
@@ -351,40 +345,37 @@ def two_blocks(tmp_path, first_stream: int, second_stream: int, *, frees: bool =
         ("direct", (0, 0), SLOW_POOLS, None),
     ],
 )
-def test_what_cures_a_failure_on_a_gpu(tmp_path, make_node, allocator, streams, changes, step):
-    trace, out = two_blocks(tmp_path, *streams), tmp_path / "gpu.json"
-    node = make_node(**changes)
-    done = launchgap("replay", trace, "--over", "0", "--allocator", allocator, "--json", out, node=node, code=0)
-    (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+def test_what_cures_a_failure_on_a_gpu(replay, tmp_path, make_node, allocator, streams, changes, step):
+    trace = two_blocks(tmp_path, *streams)
+    document = replay(trace, "--over", "0", "--allocator", allocator, node=make_node(**changes))
+    (one,) = document["allocators"]
     assert one["completed"] and one["memory_kept_bytes"] == 0
     assert (one["failure"] and one["failure"]["cured_by"]) == step
-    assert ("with 0 B live" in done.stdout) == (step is not None)
+    assert ("with 0 B live" in document["screen"]) == (step is not None)
     # What such an allocator holds it does not tell.
     assert one["reserved_peak_bytes"] is None and one["at_peak"]["largest_block_index"] is None
 
 
 @pytest.mark.parametrize("limit", ["1000MiB", "650MiB"])
-def test_of_a_gpu_too_little_is_left_beside_what_is_live(tmp_path, make_node, limit):
-    trace, out = two_blocks(tmp_path, 0, 0, frees=False), tmp_path / "gpu.json"
-    options = ["--over", "0", "--limit", limit, "--allocator", "direct,pool,vmm", "--json", out]
-    done = launchgap("replay", trace, *options, node=make_node(memory_bytes=2 << 30), code=0)
-    for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]:
+def test_of_a_gpu_too_little_is_left_beside_what_is_live(replay, tmp_path, make_node, limit):
+    options = ("--over", "0", "--limit", limit, "--allocator", "direct,pool,vmm")
+    document = replay(two_blocks(tmp_path, 0, 0, frees=False), *options, node=make_node(memory_bytes=2 << 30))
+    for one in document["allocators"]:
         assert not one["completed"] and one["memory_kept_bytes"] == 0
         assert one["failure"]["cured_by"] == "none", one["name"]
-    assert "direct, pool and vmm fail at event 1, which asks for 700 MiB, with 600 MiB live" in done.stdout
+    assert "direct, pool and vmm fail at event 1, which asks for 700 MiB, with 600 MiB live" in document["screen"]
 
 
 @pytest.fixture
-def play_rows(tmp_path, make_node):
+def play_rows(replay, tmp_path, make_node):
     """Plays these rows of a trace over a fake GPU of so much memory: what it said, and the one allocator's record."""
 
     def play(rows, allocator, memory_bytes):
-        trace, out = tmp_path / "rows.gmtrace.csv", tmp_path / "gpu.json"
+        trace = tmp_path / "rows.gmtrace.csv"
         trace.write_text(HEAD + "\n".join(rows) + "\n")
-        options = ["--over", "0", "--allocator", allocator, "--json", out]
-        done = launchgap("replay", trace, *options, node=make_node(memory_bytes=memory_bytes), code=0)
-        (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
-        return " ".join(done.stdout.split()), one
+        document = replay(trace, "--over", "0", "--allocator", allocator, node=make_node(memory_bytes=memory_bytes))
+        (one,) = document["allocators"]
+        return " ".join(document["screen"].split()), one
 
     return play
 

@@ -55,17 +55,9 @@ class Process:
 
 
 def cause(code: str, severity: str = "act", share: float | str = 0.12, **cells: Any) -> dict[str, Any]:
-    return {
-        "source": "cause",
-        "code": code,
-        "severity": severity,
-        "subject": "report1.sqlite",
-        "sentence": f"Something of {code} takes 12 ms.",
-        "evidence": "cudaMalloc: 3 times; at most 4 ms",
-        "remedy": "Do it less often.",
-        "unknown": "",
-        "share": share,
-    } | cells
+    row = {"source": "cause", "code": code, "severity": severity, "subject": "report1.sqlite", "share": share}
+    row |= {"sentence": f"Something of {code} takes 12 ms.", "evidence": "cudaMalloc: 3 times; at most 4 ms"}
+    return row | {"remedy": "Do it less often.", "unknown": ""} | cells
 
 
 def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builder:
@@ -152,39 +144,18 @@ def _quality(index: int, process: Process) -> dict[str, Any]:
     recorder, form, clock = process.recorder
     kernels = process.launches + process.before - process.unknown if process.kernels is None else process.kernels
     ahead = (133_000_000_000, 133_000_000_000) if process.clock_problem else (-977, 4961)
-    return {
-        "file": process.file,
-        "recorder": recorder,
-        "form": form,
-        "clock": clock,
-        "pid": 4000 + index,
-        "rank": "" if process.rank is None else process.rank,
-        "verdict": process.verdict,
-        "answer": process.answer,
-        "launch_answer": process.launch_answer,
-        "tick_ns": process.tick_ns,
-        "threads": 1,
-        "streams": process.streams,
-        "calls": 2 * process.launches,
-        "launches": process.launches,
-        "kernels": kernels,
-        "joined_share": (kernels - process.before) / kernels if kernels else "",
-        "kernels_without_launch": process.before,
-        "launches_without_kernel": process.unknown,
-        "overlap": 15,
-        "early": 0,
-        "zero": 0,
-        "idle_launches": process.idle,
-        "busy_launches": process.busy,
-        "unknown_launches": process.unknown,
-        "graph_launches": process.graphs,
-        "clock_ahead_least_ns": ahead[0],
-        "clock_ahead_most_ns": ahead[1],
-        "clock_drift_ppm": 206 if process.clock_problem else "",
-        "clock_problem": process.clock_problem,
-        "left_out": process.left_out,
-        "remarks": process.remarks,
-    } | (process.clock or {})
+    joined = (kernels - process.before) / kernels if kernels else ""
+    found = {"file": process.file, "recorder": recorder, "form": form, "clock": clock, "pid": 4000 + index}
+    found |= {"rank": "" if process.rank is None else process.rank, "verdict": process.verdict, "answer": process.answer}
+    found |= {"launch_answer": process.launch_answer, "tick_ns": process.tick_ns, "threads": 1, "streams": process.streams}
+    found |= {"calls": 2 * process.launches, "launches": process.launches, "kernels": kernels, "joined_share": joined}
+    found |= {"kernels_without_launch": process.before, "launches_without_kernel": process.unknown}
+    found |= {"overlap": 15, "early": 0, "zero": 0, "idle_launches": process.idle, "busy_launches": process.busy}
+    found |= {"unknown_launches": process.unknown, "graph_launches": process.graphs}
+    found |= {"clock_ahead_least_ns": ahead[0], "clock_ahead_most_ns": ahead[1], "clock_problem": process.clock_problem}
+    found |= {"clock_drift_ppm": 206 if process.clock_problem else ""}
+    found |= {"left_out": process.left_out, "remarks": process.remarks}
+    return found | (process.clock or {})
 
 
 # fmt: off

@@ -66,6 +66,18 @@ def session(made: Callable[[str], Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(made("killed"), tmp_path / "session"))
 
 
+@pytest.fixture
+def refused(call: Call, session: Path) -> Callable[..., str]:
+    """What is said of the session's page that cannot be drawn, in one line."""
+
+    def said(output: Path | None = None) -> str:
+        result = call(*pairs([session]), "-o", str(output or session / "out.html"))
+        assert result.returncode == 3
+        return one_line(result)
+
+    return said
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -84,11 +96,9 @@ def test_wrong_usage_is_2(arguments: list[str], says: str) -> None:
 @pytest.mark.parametrize(
     "name", ["session.json", "devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "tables.json"]
 )
-def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
+def test_a_missing_file_is_named(refused: Callable[..., str], session: Path, name: str) -> None:
     (session / name).unlink()
-    result = call(*pairs([session]), "-o", str(session / "out.html"))
-    assert result.returncode == 3
-    assert f"{session / name}: no such file" in one_line(result)
+    assert f"{session / name}: no such file" in refused()
     assert not (session / "out.html").exists()
 
 
@@ -118,20 +128,18 @@ def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
         ),
     ],
 )
-def test_a_damaged_file_is_refused_with_its_line(call: Call, session: Path, name: str, content: str, says: str) -> None:
+def test_a_damaged_file_is_refused_with_its_line(
+    refused: Callable[..., str], session: Path, name: str, content: str, says: str
+) -> None:
     (session / name).write_text(content, encoding="utf-8")
-    result = call(*pairs([session]), "-o", str(session / "out.html"))
-    assert result.returncode == 3
-    assert says in one_line(result)
+    assert says in refused()
 
 
 @pytest.mark.parametrize("name", ["session.json", "summary.csv"])
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(call: Call, session: Path, name: str) -> None:
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(refused: Callable[..., str], session: Path, name: str) -> None:
     (session / name).unlink()
     os.mkfifo(session / name)
-    result = call(*pairs([session]), "-o", str(session / "out.html"))
-    assert result.returncode == 3
-    assert f"{session / name}: is no file" in one_line(result)
+    assert f"{session / name}: is no file" in refused()
 
 
 @pytest.mark.parametrize("name", ["devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv"])
@@ -142,17 +150,13 @@ def test_an_empty_table_is_a_table_without_rows(call: Call, session: Path, name:
     assert (session / "out.html").stat().st_size > 10_000
 
 
-def test_an_unwritable_output_is_named(call: Call, session: Path) -> None:
-    result = call(*pairs([session]), "-o", str(session / "no" / "such" / "out.html"))
-    assert result.returncode == 3
-    assert "cannot be written: No such file or directory" in one_line(result)
+def test_an_unwritable_output_is_named(refused: Callable[..., str], session: Path) -> None:
+    assert "cannot be written: No such file or directory" in refused(session / "no" / "such" / "out.html")
 
 
-def test_an_output_that_is_a_folder_leaves_nothing_behind(call: Call, session: Path) -> None:
+def test_an_output_that_is_a_folder_leaves_nothing_behind(refused: Callable[..., str], session: Path) -> None:
     before = sorted(os.listdir(session.parent))
-    result = call(*pairs([session]), "-o", str(session))
-    assert result.returncode == 3
-    assert "cannot be written" in one_line(result)
+    assert "cannot be written" in refused(session)
     assert sorted(os.listdir(session.parent)) == before
 
 

@@ -34,13 +34,8 @@ def cell(comparison: cmp.Comparison, case: str, metric: str, device: str) -> cmp
 
 def test_columns_stand_in_the_order_of_generations(gap: list[Path]) -> None:
     comparison = compared(gap)
-    assert [c.device.name for c in comparison.columns] == [
-        "host",
-        "Tesla K40m",
-        "NVIDIA A100-SXM4-80GB",
-        "NVIDIA H200",
-        "NVIDIA X900 Prototype",
-    ]
+    names = ["host", "Tesla K40m", "NVIDIA A100-SXM4-80GB", "NVIDIA H200", "NVIDIA X900 Prototype"]
+    assert [c.device.name for c in comparison.columns] == names
     assert comparison.reference.device.name == "Tesla K40m"
 
 
