@@ -191,20 +191,8 @@ def test_a_device_that_another_session_gives_back_is_waited_for(lock_dir, node):
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path):
     kept = tmp_path / "kept"
-    arguments = (
-        "compare",
-        "--a",
-        LAUNCHGAP,
-        "--b",
-        LAUNCHGAP,
-        "--devices",
-        "host",
-        *ONE_CASE,
-        "--pairs",
-        "1000",
-        "-o",
-        kept,
-    )
+    sides = ("--a", LAUNCHGAP, "--b", LAUNCHGAP, "--devices", "host")
+    arguments = ("compare", *sides, *ONE_CASE, "--pairs", "1000", "-o", kept)
     going = subprocess.Popen(
         [LAUNCHGAP, *arguments], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -12,17 +12,11 @@ PUBLISHED = ROOT.parent / "shared" / "reference" / "data" / "published" / "tuner
 
 
 def cache(folder: pathlib.Path, gpu: str, times: dict, **changes) -> pathlib.Path:
-    content = {
-        "device_name": gpu,
-        "kernel_name": "Xgemm",
-        "problem_size": [4096, 4096],
-        "tune_params_keys": ["MWG", "NWG"],
-        "tune_params": {"MWG": [16, 32], "NWG": [16]},
-        "cache": {
-            key: {"time": t} | ({"times": [0.99 * t, t, 1.01 * t]} if isinstance(t, float) else {})
-            for key, t in times.items()
-        },
+    tried = {
+        key: {"time": t} | ({"times": [0.99 * t, t, 1.01 * t]} if isinstance(t, float) else {}) for key, t in times.items()
     }
+    content = {"device_name": gpu, "kernel_name": "Xgemm", "problem_size": [4096, 4096], "cache": tried}
+    content |= {"tune_params_keys": ["MWG", "NWG"], "tune_params": {"MWG": [16, 32], "NWG": [16]}}
     path = folder / f"{gpu}.json"
     path.write_text(json.dumps(content | changes))
     return path

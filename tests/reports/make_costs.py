@@ -168,14 +168,8 @@ class _Cases:
                 self.case(name, "roundtrip_ns", self.trip * slower, setup=setup)
                 self.case(name, "cpu_ns", self.trip * busy, setup=setup)
         for loading, module in (("lazy", 4e6), ("eager", 9e6), ("jit_cached", 6e6), ("jit_uncached", 180e6)):
-            for metric, value in (
-                ("initialise_ns", 60e6),
-                ("context_ns", 140e6),
-                ("module_ns", module),
-                ("first_call_ns", 9e5),
-                ("first_roundtrip_ns", 1e6),
-                ("second_roundtrip_ns", self.trip),
-            ):
+            times = {"initialise_ns": 60e6, "context_ns": 140e6, "module_ns": module, "first_call_ns": 9e5}
+            for metric, value in (times | {"first_roundtrip_ns": 1e6, "second_roundtrip_ns": self.trip}).items():
                 name = f"launch/first/loading:{loading}"
                 self.case(name, metric, value, setup=f"launch+loading={loading}")
         for call, factor in (("kernel", 1), ("matmul", 2.4)):

@@ -630,14 +630,9 @@ def killed() -> Builder:
         "20261120T093000Z-deadbe", [Spec("NVIDIA H200"), HOST], 2, families=("launch",), state="running"
     ).build()
     tables = builder.tables
-    tables["summary.csv"] = [
-        r for r in tables["summary.csv"] if r["device_name"] != "host" and r["metric"] != "per_launch_ns"
-    ]
-    tables["run_quantiles.csv"] = [
-        r
-        for r in tables["run_quantiles.csv"]
-        if r["device_id"] != "host" and r["metric"] != "per_launch_ns" and r["replicate"] == 0
-    ]
+    for name in ("summary.csv", "run_quantiles.csv"):
+        gpus = [row for row in tables[name] if row["device_id"] != "host" and row["metric"] != "per_launch_ns"]
+        tables[name] = [row for row in gpus if row.get("replicate", 0) == 0]
     for row in tables["summary.csv"]:
         row.update(runs=1, p999="", max="", between_run_cv="", icc="", p50_ci_lo="", p50_ci_hi="", source="")
     for run in tables["runs.csv"]:
@@ -670,18 +665,8 @@ def generations() -> list[Builder]:
     ]
 
 
-KINDS = {
-    "host_only": host_only,
-    "eight_gpus": eight_gpus,
-    "traced": traced,
-    "costs": costs,
-    "checked": checked,
-    "recorded": recorded,
-    "simulated": simulated,
-    "hostile": hostile,
-    "killed": killed,
-    "empty": empty,
-}
+MADE = (host_only, eight_gpus, traced, costs, checked, recorded, simulated, hostile, killed, empty)
+KINDS = {make.__name__: make for make in MADE}
 
 
 def main() -> None:
