@@ -110,10 +110,7 @@ def test_it_is_shown_whole_and_without_complaint(browser, page_of: PageOf, kind:
 def test_its_text_can_be_read(browser, page_of: PageOf, kind: str, scheme: str) -> None:
     with opened(browser, page_of(kind), scheme=scheme) as (page, _):
         open_details(page)
-        for selector, least in (
-            ("svg text", 100),
-            ("p, td, th, dt, dd, li, a, summary, .chip", 99),
-        ):
+        for selector, least in (("svg text", 100), ("p, td, th, dt, dd, li, a, summary, .chip", 99)):
             count, bad = page.evaluate(CONTRAST.replace("SELECTOR", repr(selector)))
             assert count > least
             assert bad == []

@@ -21,15 +21,7 @@ def help_of(command: str) -> str:
 
 def test_there_are_commands():
     assert len(COMMANDS) > 40
-    assert {shlex.split(line)[0] for _, line in COMMANDS} >= {
-        "run",
-        "doctor",
-        "import",
-        "report",
-        "check",
-        "compare",
-        "replay",
-    }
+    assert {shlex.split(line)[0] for _, line in COMMANDS} >= {*"run doctor import report check compare replay".split()}
 
 
 @pytest.mark.parametrize(("page", "line"), COMMANDS, ids=[f"{page}: {line[:60]}" for page, line in COMMANDS])
@@ -65,14 +57,8 @@ def test_the_quick_ones_answer(line: str):
 
 
 # Other pages show benchmarks that a reader is about to write.
-GUIDES = (
-    "README.md",
-    "docs/using.md",
-    "docs/evaluation.md",
-    "docs/guide-investigation.md",
-    "docs/guide-nightly.md",
-    "docs/launches.md",
-)
+PAGES = "using evaluation guide-investigation guide-nightly launches".split()
+GUIDES = ("README.md", *(f"docs/{page}.md" for page in PAGES))
 RUNS = sorted(
     {line for page, line in COMMANDS if page in GUIDES and line.startswith("run ") and "--devices gpu" not in line}
 )

@@ -234,13 +234,7 @@ def test_words_that_have_a_better_one_stay_out():
     split = re.compile(r'"\s*\n\s*"')
     found = []
     for path in sources(
-        "docs",
-        "harness",
-        "benchmarks",
-        "reports",
-        "scripts",
-        "README.md",
-        suffixes=(".md", ".cpp", ".h", ".py", ".j2", ""),
+        "docs", "harness", "benchmarks", "reports", "scripts", "README.md", suffixes=(".md", ".cpp", ".h", ".py", ".j2", "")
     ):
         name = str(path.relative_to(ROOT))
         if name in READERS_OF_OLD_FILES:

@@ -103,11 +103,6 @@ def libcuda_crashes_when_it_is_loaded(machine):
     machine.make_library("libcuda.so.1", "__attribute__((constructor)) static void f(void) { *(volatile int *)0 = 1; }")
 
 
-@case("driver-crashes", "dmesg")
-def cuinit_crashes(machine):
-    machine.fault("cuda", "cuInit", abort=True)
-
-
 # --- codes of the driver ---
 
 
@@ -156,35 +151,10 @@ def code_100_without_nodes(machine):
     machine.fault("cuda", "cuInit", 100)
 
 
-@case("mig-without-instance", "nvidia-smi mig")
-def code_100_for_mig_without_an_instance(machine):
-    machine.nvml(mig_instances=0)
-
-
-@case("driver-lists-no-gpu", "dmesg")
-def code_100_for_no_reason_that_is_seen(machine):
-    machine.fault("cuda", "cuInit", 100)
-
-
 @case("cuda-visible-devices-invalid", "from 0 to 1")
 def code_101(machine):
     machine.more_gpus(2)
     machine.environment["CUDA_VISIBLE_DEVICES"] = "0,7"
-
-
-@case("no-code-for-gpu", "compute capability")
-def code_209(machine):
-    machine.fault("cuda", "cuModuleLoadDataEx", 209)
-
-
-@case("ecc-uncorrectable", "have it replaced")
-def code_214(machine):
-    machine.fault("cuda", "cuStreamSynchronize", 214)
-
-
-@case("ptx-invalid", "machine code")
-def code_218(machine):
-    machine.fault("cuda", "cuModuleLoadDataEx", 218)
 
 
 @case("jit-compiler-missing", "libnvidia-ptxjitcompiler")
@@ -247,21 +217,6 @@ def code_999_without_uvm(machine):
     machine.fault("cuda", "cuInit", 999)
 
 
-@case("driver-unknown-error", "dmesg")
-def code_999_with_everything_in_place(machine):
-    machine.fault("cuda", "cuInit", 999)
-
-
-@case("gpu-memory-full", "end the processes")
-def code_2_for_a_context(machine):
-    machine.fault("cuda", "cuDevicePrimaryCtxRetain", 2)
-
-
-@case("driver-error", "CUDA Driver API")
-def a_code_that_nobody_knows(machine):
-    machine.fault("cuda", "cuInit", 1234)
-
-
 # --- one GPU of several ---
 
 
@@ -290,22 +245,7 @@ def nothing_but_a_kepler_under_a_new_driver(machine):
     machine.node["devices"] = []
 
 
-@case("compute-mode-prohibited", "nvidia-smi -c DEFAULT")
-def compute_mode_prohibited(machine):
-    machine.nvml(compute_mode="prohibited")
-
-
-@case("proof-crashes", "Xid")
-def a_proof_that_crashes(machine):
-    machine.fault("cuda", "cuLaunchKernelEx", abort=True)
-
-
 # --- libraries ---
-
-
-@case("cudnn-has-no-code-for-gpu", "doctor --gpu")
-def cudnn_9_has_no_code_for_the_gpu(machine):
-    machine.fault("cudnn", "cudnnConvolutionForward", 3007)
 
 
 @case("cudnn-has-no-code-for-gpu", "doctor --gpu")
@@ -328,26 +268,6 @@ def a_part_of_cudnn_misses_something(machine):
 def cudnn_8_says_that_its_parts_differ(machine):
     machine.node["cudnn_version"] = 8907
     machine.fault("cudnn", "cudnnConvolutionForward", 14)
-
-
-@case("cudnn-prerequisite-missing", "libnvrtc")
-def cudnn_misses_something_when_it_convolves(machine):
-    machine.fault("cudnn", "cudnnConvolutionForward", 3008)
-
-
-@case("cudnn-not-initialised", "memory is free")
-def cudnn_does_not_start(machine):
-    machine.fault("cudnn", "cudnnCreate", 1001)
-
-
-@case("cublas-has-no-code-for-gpu", "doctor --gpu")
-def cublas_has_no_code_for_the_gpu(machine):
-    machine.fault("cublas", "cublasSgemm_v2", 8)
-
-
-@case("cublas-fails", "cuBLASLt")
-def cublas_fails(machine):
-    machine.fault("cublas", "cublasCreate_v2", 1)
 
 
 @case("library-broken", "install it again")
@@ -402,66 +322,6 @@ def container_that_wants_a_newer_driver(machine):
 # --- state ---
 
 
-@case("gpu-in-use", "--devices")
-def somebody_else_is_on_the_gpu(machine):
-    machine.nvml(processes=[1], memory_used_bytes=70 << 30)
-
-
-@case("ecc-uncorrectable", "reset it")
-def errors_of_memory(machine):
-    machine.nvml(uncorrected_ecc_errors=2)
-
-
-@case("memory-remap-pending", "nvidia-smi -r", note=True)
-def a_row_to_be_remapped(machine):
-    machine.nvml(remap_pending=True)
-
-
-@case("memory-remap-failed", "replaced")
-def a_row_that_could_not_be_remapped(machine):
-    machine.nvml(remap_pending=True, remap_failed=True)
-
-
-@case("clocks-held-down", "cooling")
-def clocks_held_down_by_heat(machine):
-    machine.nvml(reasons=0x40)
-
-
-@case("power-limit-lowered", "nvidia-smi -pl 400", note=True)
-def lowered_power_limit(machine):
-    machine.nvml(power_limit_mw=250_000)
-
-
-@case("pcie-narrow", "seat the card")
-def narrow_link(machine):
-    machine.nvml(pcie_width=8, max_pcie_width=16)
-
-
-@case("pcie-narrow", "seat the card")
-def slow_link_under_load(machine):
-    machine.nvml(pcie_generation=1, max_pcie_generation=4)
-
-
-@case("fabric-manager", "nvidia-fabricmanager")
-def fabric_not_ready(machine):
-    machine.nvml(fabric="not started")
-
-
-@case("persistence-off", "nvidia-smi -pm 1", note=True)
-def persistence_off(machine):
-    machine.nvml(persistence=False)
-
-
-@case("clocks-capped", "nvidia-smi -rac", note=True)
-def application_clocks(machine):
-    machine.nvml(reasons=0x2, sm_clock_mhz=900)
-
-
-@case("exclusive-mode", "nvidia-smi -c DEFAULT", note=True)
-def exclusive_mode(machine):
-    machine.nvml(compute_mode="exclusive process")
-
-
 @case("hidden-by-cuda-visible-devices", "nothing, if that is meant", note=True)
 def one_hidden_of_two(machine):
     machine.more_gpus(2)
@@ -474,11 +334,12 @@ def toolkits_that_differ(machine):
     machine.write("/opt/cuda-11.8/version.txt", "CUDA Version 11.8.89\n")
     machine.environment |= {"CUDA_HOME": "/opt/cuda-12.1", "CUDA_PATH": "/opt/cuda-11.8"}
 
+    # A driver whose own library fits: only NVML's does not.
+
 
 @case("nvml-mismatch", "libnvidia-ml.so.1", note=True)
 def nvml_of_another_version(machine):
-    machine.fault("nvml", "nvmlInit_v2", 18)
-    # A driver whose own library fits: only NVML's does not.
+    machine.fault("nvml", "nvmlInit_v2", 18)  # the driver's own library fits
 
 
 @case("nvml-unavailable", "driver's own version", note=True)
@@ -563,16 +424,6 @@ def container_whose_nodes_are_there_and_whose_libcuda_is_not_found(machine):
     machine.no_driver_library()
 
 
-@case("mps-unavailable", "nvidia-cuda-mps-control")
-def code_805(machine):
-    machine.fault("cuda", "cuInit", 805)
-
-
-@case("driver-crashes", "dmesg")
-def listing_the_gpus_crashes(machine):
-    machine.fault("cuda", "cuDeviceGetCount", abort=True)
-
-
 @case("gpu-memory-full", "end the processes")
 def a_neighbour_that_has_all_the_memory(machine):
     machine.fault("cuda", "cuDevicePrimaryCtxRetain", 2)
@@ -594,3 +445,56 @@ def compat_library_that_works(machine):
 @case("xid-reported", "Xid catalogue", note=True)
 def an_xid_of_a_program(machine):
     machine.write("/dev/kmsg", "4,1,1,-;NVRM: Xid (PCI:0000:07:00): 31, pid=4711, name=python, MMU Fault\n")
+
+
+# --- one call that fails with a code, or ends the process; or one thing that NVML tells ---
+
+
+CONVOLVE = ("cudnn", "cudnnConvolutionForward")
+FAULTS = {
+    "cuinit_crashes": ("driver-crashes", "dmesg", "cuda", "cuInit", "abort"),
+    "code_100_for_no_reason_that_is_seen": ("driver-lists-no-gpu", "dmesg", "cuda", "cuInit", 100),
+    "code_209": ("no-code-for-gpu", "compute capability", "cuda", "cuModuleLoadDataEx", 209),
+    "code_214": ("ecc-uncorrectable", "have it replaced", "cuda", "cuStreamSynchronize", 214),
+    "code_218": ("ptx-invalid", "machine code", "cuda", "cuModuleLoadDataEx", 218),
+    "code_999_with_everything_in_place": ("driver-unknown-error", "dmesg", "cuda", "cuInit", 999),
+    "code_2_for_a_context": ("gpu-memory-full", "end the processes", "cuda", "cuDevicePrimaryCtxRetain", 2),
+    "a_code_that_nobody_knows": ("driver-error", "CUDA Driver API", "cuda", "cuInit", 1234),
+    "a_proof_that_crashes": ("proof-crashes", "Xid", "cuda", "cuLaunchKernelEx", "abort"),
+    "cudnn_9_has_no_code_for_the_gpu": ("cudnn-has-no-code-for-gpu", "doctor --gpu", *CONVOLVE, 3007),
+    "cudnn_misses_something_when_it_convolves": ("cudnn-prerequisite-missing", "libnvrtc", *CONVOLVE, 3008),
+    "cudnn_does_not_start": ("cudnn-not-initialised", "memory is free", "cudnn", "cudnnCreate", 1001),
+    "cublas_has_no_code_for_the_gpu": ("cublas-has-no-code-for-gpu", "doctor --gpu", "cublas", "cublasSgemm_v2", 8),
+    "cublas_fails": ("cublas-fails", "cuBLASLt", "cublas", "cublasCreate_v2", 1),
+    "code_805": ("mps-unavailable", "nvidia-cuda-mps-control", "cuda", "cuInit", 805),
+    "listing_the_gpus_crashes": ("driver-crashes", "dmesg", "cuda", "cuDeviceGetCount", "abort"),
+}
+STATES = {
+    "code_100_for_mig_without_an_instance": ("mig-without-instance", "nvidia-smi mig", dict(mig_instances=0)),
+    "compute_mode_prohibited": ("compute-mode-prohibited", "nvidia-smi -c DEFAULT", dict(compute_mode="prohibited")),
+    "somebody_else_is_on_the_gpu": ("gpu-in-use", "--devices", dict(processes=[1], memory_used_bytes=70 << 30)),
+    "errors_of_memory": ("ecc-uncorrectable", "reset it", dict(uncorrected_ecc_errors=2)),
+    "a_row_to_be_remapped": ("memory-remap-pending", "nvidia-smi -r", dict(remap_pending=True), True),
+    "a_row_that_could_not_be_remapped": ("memory-remap-failed", "replaced", dict(remap_pending=True, remap_failed=True)),
+    "clocks_held_down_by_heat": ("clocks-held-down", "cooling", dict(reasons=0x40)),
+    "lowered_power_limit": ("power-limit-lowered", "nvidia-smi -pl 400", dict(power_limit_mw=250_000), True),
+    "narrow_link": ("pcie-narrow", "seat the card", dict(pcie_width=8, max_pcie_width=16)),
+    "slow_link_under_load": ("pcie-narrow", "seat the card", dict(pcie_generation=1, max_pcie_generation=4)),
+    "fabric_not_ready": ("fabric-manager", "nvidia-fabricmanager", dict(fabric="not started")),
+    "persistence_off": ("persistence-off", "nvidia-smi -pm 1", dict(persistence=False), True),
+    "application_clocks": ("clocks-capped", "nvidia-smi -rac", dict(reasons=0x2, sm_clock_mhz=900), True),
+    "exclusive_mode": ("exclusive-mode", "nvidia-smi -c DEFAULT", dict(compute_mode="exclusive process"), True),
+}
+
+
+def breaks_a_call(library, call, code):
+    return lambda machine: machine.fault(library, call, **({"abort": True} if code == "abort" else {"code": code}))
+
+
+def sets_a_state(state):
+    return lambda machine: machine.nvml(**state)
+
+
+CASES |= {name: (breaks_a_call(*fault), code, remedy, False, 3) for name, (code, remedy, *fault) in FAULTS.items()}
+for _name, (_code, _remedy, _state, *_note) in STATES.items():
+    CASES[_name] = (sets_a_state(_state), _code, _remedy, bool(_note), 0 if _note else 3)

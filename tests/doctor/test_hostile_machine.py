@@ -136,85 +136,28 @@ LIES = {
 } | {f"number {n.decode()}": content(n + b"\n") for n in NUMBERS}
 
 PLACES = [
-    "/proc",
-    "/proc/modules",
-    "/proc/driver/nvidia",
-    "/proc/driver/nvidia/version",
-    "/proc/driver/nvidia/params",
-    "/proc/driver/nvidia/gpus/0000:07:00.0/information",
-    "/proc/1/cgroup",
-    "/sys",
-    "/sys/bus/pci/devices",
-    GPU,
-    f"{GPU}/vendor",
-    f"{GPU}/class",
-    f"{GPU}/device",
-    f"{GPU}/driver",
-    f"{GPU}/current_link_width",
-    f"{GPU}/max_link_speed",
-    "/dev",
-    "/dev/nvidia0",
-    "/dev/nvidiactl",
-    "/dev/nvidia-uvm",
-    "/dev/nvidia9999",
-    "/dev/kmsg",
-    "/dev/dxg",
-    "/etc/ld.so.cache",
-    "/.dockerenv",
-    "/run/.containerenv",
-    "/usr/local/cuda",
-    "/usr/local/cuda/version.json",
-    "/usr/local/cuda/version.txt",
-    "/usr/local/cuda/include/cuda.h",
-    "/venv/pyvenv.cfg",
-    "/venv/bin/python3",
-    "/venv/lib/python3.11/site-packages",
-    "/venv/lib/python3.11/site-packages/x.pth",
-    "/venv/lib/python3.11/site-packages/torch-2.3.0.dist-info/METADATA",
+    "/proc", "/proc/modules", "/proc/driver/nvidia", "/proc/driver/nvidia/version", "/proc/driver/nvidia/params",
+    "/proc/driver/nvidia/gpus/0000:07:00.0/information", "/proc/1/cgroup", "/sys", "/sys/bus/pci/devices", GPU,
+    f"{GPU}/vendor", f"{GPU}/class", f"{GPU}/device", f"{GPU}/driver", f"{GPU}/current_link_width",
+    f"{GPU}/max_link_speed", "/dev", "/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia9999",
+    "/dev/kmsg", "/dev/dxg", "/etc/ld.so.cache", "/.dockerenv", "/run/.containerenv", "/usr/local/cuda",
+    "/usr/local/cuda/version.json", "/usr/local/cuda/version.txt", "/usr/local/cuda/include/cuda.h",
+    "/venv/pyvenv.cfg", "/venv/bin/python3", "/venv/lib/python3.11/site-packages",
+    "/venv/lib/python3.11/site-packages/x.pth", "/venv/lib/python3.11/site-packages/torch-2.3.0.dist-info/METADATA",
     "/venv/lib/python3.11/site-packages/torch/version.py",
-]
+]  # fmt: skip
 
 TEXTS = [
-    "",
-    "-1",
-    ",",
-    "," * 50000,
-    "0," * 20000,
-    "99999999999999999999",
-    "GPU-",
-    "MIG-\x1b[2J",
-    "\udcff\udcfe\x1b]0;x\x07",
-    "/",
-    ":" * 20000,
-    ":".join(f"/none/{i}" for i in range(2000)),
-    "/dev/null:/dev/zero:/proc/self/mem:.",
-    "$ORIGIN:${LIB}:$PLATFORM",
-    "\n\n\r",
-    "A" * 60000,
-    "\u202e\u2066",
-    "../" * 1000,
-    "'; exit 9; '",
-    "%s%n{}{0}",
-]
+    "", "-1", ",", "," * 50000, "0," * 20000, "99999999999999999999", "GPU-", "MIG-\x1b[2J",
+    "\udcff\udcfe\x1b]0;x\x07", "/", ":" * 20000, ":".join(f"/none/{i}" for i in range(2000)),
+    "/dev/null:/dev/zero:/proc/self/mem:.", "$ORIGIN:${LIB}:$PLATFORM", "\n\n\r", "A" * 60000, "\u202e\u2066",
+    "../" * 1000, "'; exit 9; '", "%s%n{}{0}",
+]  # fmt: skip
 VARIABLES = [
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "CUDA_\x1b[2J",
-    "NVIDIA_VISIBLE_DEVICES",
-    "NVIDIA_DRIVER_CAPABILITIES",
-    "NVIDIA_REQUIRE_CUDA",
-    "CUDA_MPS_PIPE_DIRECTORY",
-    "CUDA_DEVICE_ORDER",
-    "LD_LIBRARY_PATH",
-    "PATH",
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "PYTHONPATH",
-    "HOME",
-    "container",
-    "LANG",
-]
+    "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_\x1b[2J", "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_REQUIRE_CUDA", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_DEVICE_ORDER",
+    "LD_LIBRARY_PATH", "PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "HOME", "container", "LANG",
+]  # fmt: skip
 
 KINDS_OF_LIBRARY = ("libcudart.so.", "libcublas.so.", "libcudnn.so.", "libcupti.so.", "libnccl.so.")
 
@@ -306,17 +249,9 @@ def everything_unreadable(machine):
 
 @pytest.mark.parametrize(
     "lie",
-    [
-        many_pci_devices,
-        many_nodes,
-        many_pipes_for_nodes,
-        many_libraries,
-        many_xids,
-        much_of_nothing_after_a_name,
-        names_that_do_things,
-        versions_that_overflow,
-    ],
-)
+    [many_pci_devices, many_nodes, many_pipes_for_nodes, many_libraries, many_xids, much_of_nothing_after_a_name,
+     names_that_do_things, versions_that_overflow],
+)  # fmt: skip
 def test_too_much_and_too_strange(machine, lie):
     lie(machine)
     survives(machine, seconds=4 * SECONDS if lie in (many_nodes, many_libraries) else SECONDS)
@@ -404,8 +339,7 @@ def test_a_strange_program_that_is_watched(machine, tmp_path):
 
 def test_a_strange_program_that_runs(machine):
     with subprocess.Popen(
-        ["/bin/sleep", "60"],
-        env={b"CUDA_VISIBLE_DEVICES": b"\x1b[2J\xff", b"LD_LIBRARY_PATH": b"/\xff\n:" * 5000},
+        ["/bin/sleep", "60"], env={b"CUDA_VISIBLE_DEVICES": b"\x1b[2J\xff", b"LD_LIBRARY_PATH": b"/\xff\n:" * 5000}
     ) as process:
         try:
             survives(machine, "--pid", str(process.pid))

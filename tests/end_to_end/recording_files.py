@@ -172,13 +172,10 @@ def write_nvprof(path: Path, job: Job) -> Path:
             | dict(name=2)
         )
     database = sqlite3.connect(path)
-    columns = dict(
-        RUNTIME=("cbid", "start", "end", "processId", "threadId", "correlationId"),
-        DRIVER=("cbid", "start", "end", "processId", "threadId", "correlationId"),
-        CONCURRENT_KERNEL=("start", "end", "deviceId", "contextId", "streamId", "correlationId", "name"),
-    )
+    of_calls = ("cbid", "start", "end", "processId", "threadId", "correlationId")
+    of_kernels = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "name")
     for name, rows in tables.items():
-        create(database, f"CUPTI_ACTIVITY_KIND_{name}", rows, columns[name])
+        create(database, f"CUPTI_ACTIVITY_KIND_{name}", rows, of_kernels if name == "CONCURRENT_KERNEL" else of_calls)
     create(database, "StringTable", [dict(_id_=1, value="Tesla P100-PCIE-16GB"), dict(_id_=2, value="_Z8a_kernelv")])
     gpu = dict(id=0, name=1, computeCapabilityMajor=6, computeCapabilityMinor=0, globalMemorySize=17_071_734_784)
     create(database, "CUPTI_ACTIVITY_KIND_DEVICE", [gpu | dict(uuid=bytes(range(16)))])

@@ -24,6 +24,9 @@ UNTRACED = ("--trace", "off")
 # Tests that run side by side measure devices of the same names: each process of the tests locks in a folder of its own.
 LOCKS = tempfile.TemporaryDirectory(prefix="launchgap-test-locks-")
 
+# A fake GPU computes for real; what one test's has computed, those of others take from here.
+RESULTS = tempfile.TemporaryDirectory(prefix="launchgap-test-results-")
+
 
 def environment(node=None, **extra):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LAUNCHGAP_"))}
@@ -33,12 +36,13 @@ def environment(node=None, **extra):
     if node is not None:
         env["LD_LIBRARY_PATH"] = str(BUILD / "fake_cuda")
         env["LAUNCHGAP_FAKE_NODE"] = str(node)
+        env["LAUNCHGAP_FAKE_RESULTS"] = RESULTS.name
     return env | extra
 
 
-def launchgap(*arguments, node=None, timeout=240, cwd=None, **extra):
-    """Runs a command to its end; text, not bytes."""
-    return subprocess.run(
+def launchgap(*arguments, node=None, timeout=240, cwd=None, code=None, **extra):
+    """Runs a command to its end, which must have this exit code where one is given; text, not bytes."""
+    done = subprocess.run(
         [LAUNCHGAP, *map(str, arguments)],
         capture_output=True,
         text=True,
@@ -47,6 +51,8 @@ def launchgap(*arguments, node=None, timeout=240, cwd=None, **extra):
         env=environment(node, **extra),
         stdin=subprocess.DEVNULL,
     )
+    assert code in (None, done.returncode), f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done
 
 
 def table(path):

@@ -5,26 +5,13 @@ import os
 import re
 
 import pytest
-from shipped import NODES, UNTRACED, launchgap, table
+from shipped import NODES, launchgap, table
 
 HARSH = NODES / "harsh_gpu.json"
 
 
 def family(run, pattern, *options, devices="gpu", node=HARSH, profile="nightly"):
-    done, session = run(
-        "--devices",
-        devices,
-        "--profile",
-        profile,
-        "--runs",
-        1,
-        "--filter",
-        f"^allocation/{pattern}",
-        *UNTRACED,
-        *options,
-        node=node,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    _, session = run(f"^allocation/{pattern}", "--profile", profile, *options, devices=devices, node=node)
     return session
 
 
@@ -103,16 +90,15 @@ def test_what_waits_for_another_gpu_is_told(run, export, make_node, tmp_path, wa
 
 
 def test_a_session_of_one_gpu_has_no_cases_for_two(run):
-    options = ["--devices", "gpu", "--profile", "nightly", "--filter", "^allocation/blocking/.*other_device"]
-    done, _ = run(*options, node=NODES / "one_a100.json")
-    assert done.returncode == 2 and "no case passes" in done.stderr
+    cases = "^allocation/blocking/.*other_device"
+    done, _ = run(cases, "--profile", "nightly", runs=None, code=2, node=NODES / "one_a100.json")
+    assert "no case passes" in done.stderr
 
 
 def blocking_section(session, folder):
     """What the page answers of each device, without its name, and the lines of its table."""
     page = folder / "page.html"
-    done = launchgap("report", session, "-o", page)
-    assert done.returncode == 0, done.stderr
+    launchgap("report", session, "-o", page, code=0)
     text = page.read_text(encoding="utf-8")
     part = text[text.index('<section id="blocking">') :]
     part = part[: part.index("</section>")]
@@ -132,12 +118,9 @@ def test_memory_that_a_case_keeps_is_told(run, make_node):
 def test_the_case_that_keeps_memory_is_named(run, make_node):
     """From some call on, what is mapped cannot be unmapped."""
     node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuMemUnmap", "after": 30, "code": 1}])
-    done, session = run(
-        *("--devices", "gpu", "--profile", "nightly", "--runs", 1, *UNTRACED),
-        *("--filter", "^allocation/latency/allocator:(direct|vmm)/bytes:(65536|16777216)$"),
-        node=node,
+    _, session = run(
+        "^allocation/latency/allocator:(direct|vmm)/bytes:(65536|16777216)$", "--profile", "nightly", code=3, node=node
     )
-    assert done.returncode == 3
     (run_row,) = table(session / "runs.csv")
     assert int(run_row["memory_kept_bytes"]) >= 2 << 20
     assert "allocator:vmm" in run_row["memory_kept_by"]

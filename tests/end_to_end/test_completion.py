@@ -25,8 +25,7 @@ WANTED = {
 def scripts(tmp_path_factory):
     folder = tmp_path_factory.mktemp("completion")
     for shell in ("bash", "zsh", "fish"):
-        done = launchgap("completion", shell)
-        assert done.returncode == 0, done.stderr
+        done = launchgap("completion", shell, code=0)
         (folder / f"_launchgap.{shell}").write_text(done.stdout, encoding="utf-8")
     return folder
 

@@ -80,6 +80,14 @@ def test_what_may_not_be_read_is_named(session, what):
     assert str(path if what != "." else session) in done.stderr and "Permission denied" in done.stderr
 
 
+def test_truncated_records_are_read_up_to_the_tear(session):
+    path = the_records(session)
+    os.truncate(path, path.stat().st_size * 2 // 3)
+    assert read(session).returncode == 0
+    told = (session.parent / "tables" / "summary.csv").read_text()
+    assert "cut short" in told or "not reached" in told
+
+
 DEEP = "[" * 200_000 + "]" * 200_000
 
 
@@ -159,6 +167,7 @@ def test_a_field_of_another_type_is_named_with_its_line(session, kind, changes, 
         ({"host": []}, '"host" is an array, and must be an object'),
         ({"devices": [{"index": "x"}]}, '"devices"[0]: "index" is a string'),
         ({"session_id": 3}, '"session_id" is 3'),
+        ({"schema": "launchgap/2"}, "its schema is 'launchgap/2'"),
     ],
 )
 def test_a_session_json_of_another_type_is_named(session, changes, says):

@@ -1,10 +1,9 @@
 """cuDNN's graph interface: which engine its heuristics offer first, what that costs, and what it refuses."""
 
-import json
 import re
 
 import pytest
-from shipped import NODES, UNTRACED, table
+from shipped import NODES, table
 
 CASE = "shape:32x2048x7x7-512x1x1/direction:forward/layout:nhwc/type:fp32"
 FIRST, SECOND = "engine 28, knobs 2=5 14=3", "engine 28, knobs 2=4 14=3"
@@ -14,11 +13,9 @@ FIRST, SECOND = "engine 28, knobs 2=5 14=3", "engine 28, knobs 2=4 14=3"
 def engines(run, make_node):
     """A session of a case of convolution/engines on a fake GPU; changes are the node's."""
 
-    def measure(*arguments, case=CASE, faults=(), device=None, **changes):
-        path = make_node(faults=faults, **(device or {}))
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-        filters = () if "--filter" in arguments else ("--filter", f"^convolution/engines/{case}$")
-        return run("--devices", "gpu", "--profile", "full", *UNTRACED, *filters, *arguments, node=path)
+    def measure(benchmark="engines", case=CASE, runs=1, code=0, faults=(), **changes):
+        node = make_node(faults=faults, whole=changes)
+        return run(f"^convolution/{benchmark}/{case}$", "--profile", "full", runs=runs, code=code, node=node)[1]
 
     return measure
 
@@ -32,8 +29,7 @@ def candidates(session):
 
 
 def test_what_the_first_engine_costs_is_found_and_each_is_named_with_its_notes(engines):
-    done, session = engines("--runs", 6, cudnn_engines=[1.3, 1, 1.5, 2, 2.5])
-    assert done.returncode == 0, done.stderr
+    session = engines(runs=6, cudnn_engines=[1.3, 1, 1.5, 2, 2.5])
     values = medians(session)
     (regret,) = [row for row in table(session / "summary.csv") if row["metric"] == "regret"]
     assert 1.28 < float(regret["p50_ci_lo"]) <= values["regret"] <= float(regret["p50_ci_hi"]) < 1.32
@@ -55,8 +51,7 @@ def test_an_engine_that_would_compute_in_another_type_is_not_taken(engines, type
     """Of fp32 TF32, which the library offers first."""
     case = CASE.replace("fp32", type_)
     benchmark = "engines" if type_ != "tf32" else "graph"
-    done, session = engines("--runs", 1, "--filter", f"^convolution/{benchmark}/{case}$", cudnn_engines=[1])
-    assert done.returncode == 0, done.stderr
+    session = engines(benchmark, case, cudnn_engines=[1])
     (method, *_) = [row["method"] for row in table(session / "summary.csv") if row["status"] == "ok"]
     assert ("tensor cores" in method) == (notes != ""), method
     found = candidates(session)
@@ -65,8 +60,7 @@ def test_an_engine_that_would_compute_in_another_type_is_not_taken(engines, type
 
 
 def test_every_third_answer_has_another_engine_first(engines):
-    done, session = engines("--runs", 3, cudnn_flips_every=3)
-    assert done.returncode == 0, done.stderr
+    session = engines(runs=3, cudnn_flips_every=3)
     (row,) = table(session / "selections.csv")
     assert row["algorithm"] == FIRST and row["selections"] == "60"
     assert float(row["flip_rate"]) == pytest.approx(1 / 3, abs=0.05)
@@ -78,8 +72,7 @@ def test_every_third_answer_has_another_engine_first(engines):
 @pytest.mark.parametrize("direction", ["forward", "data", "filter"])
 def test_an_engine_that_computes_wrongly_is_named_and_never_chosen(engines, direction):
     case = CASE.replace("direction:forward", f"direction:{direction}")
-    done, session = engines("--runs", 1, case=case, cudnn_engines=[1.3, 1, 1.5], cudnn_engine_wrong=1)
-    assert done.returncode == 0, done.stderr
+    session = engines(case=case, cudnn_engines=[1.3, 1, 1.5], cudnn_engine_wrong=1)
     found = candidates(session)
     assert (found[SECOND]["outcome"], found[SECOND]["median_ns"]) == ("wrong", "")
     assert "must be" in found[SECOND]["reason"]
@@ -87,16 +80,14 @@ def test_an_engine_that_computes_wrongly_is_named_and_never_chosen(engines, dire
 
 
 def test_the_engine_that_is_offered_first_must_be_right(engines):
-    done, session = engines("--runs", 1, cudnn_engine_wrong=0)
-    assert done.returncode == 3
+    session = engines(code=3, cudnn_engine_wrong=0)
     (row, *_) = table(session / "summary.csv")
     assert row["status"] == "failed" and row["p50"] == ""
     assert f"CUDNN_HEUR_MODE_A selects algorithm {FIRST}: wrong result" in row["reason"], row
 
 
 def test_what_the_library_has_no_engine_for_is_unsupported(engines):
-    done, session = engines("--runs", 1, case=CASE.replace("fp32", "fp8_e4m3"))
-    assert done.returncode == 0, done.stderr
+    session = engines(case=CASE.replace("fp32", "fp8_e4m3"))
     (row, *_) = table(session / "summary.csv")
     assert row["status"] == "unsupported" and row["p50"] == ""
     assert "has no engine for this convolution in fp8_e4m3 and NHWC" in row["reason"], row
@@ -112,7 +103,7 @@ def test_what_the_library_has_no_engine_for_is_unsupported(engines):
     ],
 )
 def test_a_call_that_fails_ends_the_case_in_the_librarys_words(engines, call, code, status, why):
-    _, session = engines("--runs", 1, faults=[{"device": 0, "library": "cudnn", "call": call, "code": code}])
+    session = engines(faults=[{"device": 0, "library": "cudnn", "call": call, "code": code}])
     (row, *_) = table(session / "summary.csv")
     assert row["status"] == status and row["p50"] == "" and why in row["reason"], row
 
@@ -125,23 +116,20 @@ def test_a_call_that_fails_ends_the_case_in_the_librarys_words(engines, call, co
     ],
 )
 def test_an_older_cudnn_says_which_has_it(engines, version, type_, why):
-    done, session = engines("--runs", 1, case=CASE.replace("fp32", type_), cudnn_version=version)
-    assert done.returncode == 0, done.stderr
+    session = engines(case=CASE.replace("fp32", type_), cudnn_version=version)
     (row, *_) = table(session / "summary.csv")
     assert row["status"] == "unsupported" and why in row["reason"], row
 
 
 def test_the_first_versions_know_no_mode_a(engines):
-    done, session = engines("--runs", 1, cudnn_version=8100)
-    assert done.returncode == 0, done.stderr
+    session = engines(cudnn_version=8100)
     assert [row["by"] for row in table(session / "selections.csv")] == ["CUDNN_HEUR_MODE_INSTANT"]
 
 
 def test_fp8_and_int8_are_measured_where_the_library_has_them(run, make_node):
     node = make_node(compute_capability="9.0", tflops={"fp32": 60, "int8": 1900, "fp8": 1900})
     shape = "convolution/graph/shape:32x2048x7x7-512x1x1/direction:forward/layout:nhwc/type:(int8|fp8_e4m3|fp8_e5m2)$"
-    done, session = run("--devices", "gpu", "--profile", "full", "--runs", 1, "--filter", shape, node=node)
-    assert done.returncode == 0, done.stderr
+    _, session = run(shape, "--profile", "full", node=node)
     rows = [row for row in table(session / "summary.csv") if row["metric"] == "tflops"]
     assert {re.search("type:(.*)", row["params"])[1] for row in rows} == {"int8", "fp8_e4m3", "fp8_e5m2"}
     assert all(row["status"] == "ok" for row in rows), rows
@@ -149,10 +137,7 @@ def test_fp8_and_int8_are_measured_where_the_library_has_them(run, make_node):
 
 def test_the_graph_interface_is_measured_in_both_layouts_and_traced(run, make_node, export):
     case = "convolution/graph/shape:32x2048x7x7-512x1x1/direction:forward/layout:n.*/type:fp16$"
-    done, session = run(
-        "--devices", "gpu", "--profile", "full", "--runs", 2, "--trace", "on", "--filter", case, node=make_node()
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    _, session = run(case, "--profile", "full", runs=2, trace="on", node=make_node())
     rows = [row for row in table(session / "summary.csv") if row["metric"] == "device_ns" and row["arm"] == "plain"]
     assert {row["status"] for row in rows} == {"ok"} and len({row["params"] for row in rows}) == 2
     assert all(" graph, engine 28, knobs 2=5 14=3, tensor cores, N" in row["method"] for row in rows), rows
@@ -161,10 +146,9 @@ def test_the_graph_interface_is_measured_in_both_layouts_and_traced(run, make_no
 
 
 def test_quick_has_none_of_it_and_nightly_a_few(run):
-    def planned(profile):
-        arguments = ("--devices", "gpu", "--profile", profile, "--dry-run", "--filter", "^convolution/(graph|engines)/")
-        done, _ = run(*arguments, node=NODES / "one_a100.json")
-        return done.stdout.splitlines()[1].split()[3] if done.returncode == 0 else done.stderr
+    def planned(profile, code):
+        options = ("--profile", profile, "--dry-run")
+        return run("^convolution/(graph|engines)/", *options, runs=None, code=code, node=NODES / "one_a100.json")[0]
 
-    assert "no case passes" in planned("quick")
-    assert planned("nightly") == "5"
+    assert "no case passes" in planned("quick", 2).stderr
+    assert planned("nightly", 0).stdout.splitlines()[1].split()[3] == "5"

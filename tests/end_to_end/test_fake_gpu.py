@@ -6,10 +6,7 @@ import pytest
 from shipped import NATIVE, NODES, SMALL, launchgap, records, table
 
 CONSTANT = dict(
-    call_ns={"constant": 40000},
-    launch_ns={"constant": 70000},
-    kernel_ns={"constant": 30000},
-    process_factor_sigma=0,
+    call_ns={"constant": 40000}, launch_ns={"constant": 70000}, kernel_ns={"constant": 30000}, process_factor_sigma=0
 )
 
 
@@ -23,8 +20,7 @@ def rows_of(session, benchmark, metric, part=""):
 
 @pytest.mark.compares_times
 def test_launch_times_are_the_ones_of_the_node(run, make_node):
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null", node=make_node(**CONSTANT))
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/null", node=make_node(**CONSTANT))
     (api,) = rows_of(session, "launch/null", "api_ns")
     (round_trip,) = rows_of(session, "launch/null", "roundtrip_ns")
     (burst,) = rows_of(session, "launch/null", "per_launch_ns")
@@ -38,15 +34,13 @@ def test_launch_times_are_the_ones_of_the_node(run, make_node):
 @pytest.mark.compares_times
 def test_device_time_follows_the_rate_of_the_node_and_not_the_launches(run, make_node):
     node = make_node(**(CONSTANT | {"kernel_ns": {"constant": 0}, "tflops": {"fp32": 1.0}, "call_ns": {"constant": 3000}}))
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256/type:fp32", node=node)
-    assert done.returncode == 0, done.stderr
+    _, session = run("matmul.*size:256/type:fp32", node=node)
     (row,) = rows_of(session, "matmul/library", "tflops")
     assert float(row["p50"]) == pytest.approx(1.0, rel=0.02)
 
 
 def test_every_family_runs_and_says_how(run):
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", SMALL, node=NODES / "one_a100.json")
-    assert done.returncode == 0, done.stderr
+    _, session = run(SMALL, node=NODES / "one_a100.json")
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows} == {"ok"}
     methods = {row["benchmark"]: row["method"] for row in rows}
@@ -62,32 +56,14 @@ def test_every_family_runs_and_says_how(run):
 
 
 def test_the_portable_form_runs_where_the_native_one_has_nothing(run, make_node):
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
-        "launch/null.*idle",
-        node=make_node(compute_capability="3.5", memory_pools=False),
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/null.*idle", node=make_node(compute_capability="3.5", memory_pools=False))
     (row,) = table(session / "runs.csv")
     assert (row["kernel_form"], row["jit"]) == ("portable", "true")
 
 
 @pytest.mark.parametrize("form, code", [("portable", 0), ("native", 0), ("sideways", 3)])
 def test_the_form_of_the_kernels_can_be_chosen(run, form, code):
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
-        "launch/null.*idle",
-        node=NODES / "one_a100.json",
-        LAUNCHGAP_KERNELS=form,
-    )
+    done, session = run("launch/null.*idle", code=None, node=NODES / "one_a100.json", LAUNCHGAP_KERNELS=form)
     (row,) = [row for row in table(session / "summary.csv") if row["metric"] in ("api_ns", "")]
     if row["status"] == "unsupported":
         pytest.skip(f"built without the {form} form: {row['reason']}")
@@ -101,41 +77,32 @@ def test_the_form_of_the_kernels_can_be_chosen(run, form, code):
 def test_the_portable_form_is_tried_where_it_can_help(run, make_node, code, form):
     """The native form is refused. The portable one is not tried where the compiler that it needs is missing."""
     refused = {"device": None, "library": "cuda", "call": "cuModuleLoadDataEx", "after": 0, "times": 1, "code": code}
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=make_node(faults=[refused]))
-    assert done.returncode == (0 if form else 3), done.stderr
+    _, session = run("launch/null.*idle", code=0 if form else 3, node=make_node(faults=[refused]))
     (run_row,) = table(session / "runs.csv")
     reasons = {row["reason"] for row in table(session / "summary.csv") if row["benchmark"] == "launch/null"}
     assert run_row["kernel_form"] == form if form else all(f"({code})" in reason for reason in reasons), reasons
 
 
 def test_kepler_multiplies_fp32(run):
-    done, session = run("--devices", "0", "--runs", 1, "--filter", "matmul.*size:256", node=NODES / "mixed_8_gpus.json")
-    assert done.returncode == 0, done.stderr
+    _, session = run("matmul.*size:256", devices="0", node=NODES / "mixed_8_gpus.json")
     status = {row["params"].split("type:")[1].split("/")[0]: row["status"] for row in table(session / "summary.csv")}
     assert status == {"fp32": "ok", "tf32": "unsupported", "fp16": "unsupported", "bf16": "unsupported"}
 
 
 def test_a_worker_sees_its_own_device_only(run):
-    done, session = run("--devices", "3", "--runs", 1, "--filter", "launch/null.*idle", node=NODES / "mixed_8_gpus.json")
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/null.*idle", devices="3", node=NODES / "mixed_8_gpus.json")
     (file,) = records(session).values()
     assert file[0]["device"]["name"] == "Tesla T4"
     assert file[0]["device"]["index"] == 0, "the only one that the worker can see"
 
 
 def test_without_cublas_and_cudnn_the_rest_is_measured(run, tmp_path):
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
+    _, session = run(
         SMALL,
         node=NODES / "one_a100.json",
         LAUNCHGAP_CUBLAS="/nowhere/libcublas.so.13",
         LAUNCHGAP_CUDNN="/nowhere/libcudnn.so.9",
-    )
-    assert done.returncode == 0, "what is not there is unsupported, which is no failure"
+    )  # what is not there is unsupported, which is no failure
     status = {row["benchmark"]: row["status"] for row in table(session / "summary.csv")}
     assert status == {
         "launch/echo": "ok",
@@ -150,18 +117,9 @@ def test_without_cublas_and_cudnn_the_rest_is_measured(run, tmp_path):
 
 
 def test_what_the_environment_changes_is_recorded_and_precision_is_not_changed(run):
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
-        "launch/null.*idle",
-        node=NODES / "one_a100.json",
-        NVIDIA_TF32_OVERRIDE="0",
-        CUDA_MODULE_LOADING="EAGER",
+    _, session = run(
+        "launch/null.*idle", node=NODES / "one_a100.json", NVIDIA_TF32_OVERRIDE="0", CUDA_MODULE_LOADING="EAGER"
     )
-    assert done.returncode == 0, done.stderr
     (file,) = records(session).values()
     assert file[0]["environment"]["CUDA_MODULE_LOADING"] == "EAGER"
     assert "NVIDIA_TF32_OVERRIDE" not in file[0]["environment"]

@@ -11,10 +11,7 @@ ONE_OF_EACH = r"launch/null/.*idle|matmul.*size:256/type:fp|convolution.*conv5_1
 
 @pytest.mark.compares_times
 def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
-    done, session = run(
-        "--devices", "gpu", "--runs", 2, "--timeout", 3, "--filter", ONE_OF_EACH, node=FAULTY, timeout=400, page=True
-    )
-    assert done.returncode == 3, done.stderr
+    _, session = run(ONE_OF_EACH, "--timeout", 3, code=3, node=FAULTY, timeout=400, page=True)
     assert json.loads((session / "session.json").read_text())["state"] == "complete"
     assert (session / "report.html").stat().st_size > 10_000
 
@@ -27,7 +24,7 @@ def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
         assert {row["status"] for row in by_device[index]} <= {"ok", "unsupported"}, index
         for row in by_device[index]:
             assert row["status"] == "ok" or row["reason"], "unsupported says why"
-            assert row["status"] != "ok" or row["runs"] == "2"
+            assert row["status"] != "ok" or row["runs"] == "1"
         assert {row["benchmark"] for row in by_device[index] if row["status"] == "ok"} >= {
             "launch/null",
             "matmul/library",
@@ -50,45 +47,15 @@ def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
     assert all(row["simulated"] == "true" for row in rows)
     events = [record for file in records(session).values() for record in file if record["record"] == "event"]
     sticky_event = next(event for event in events if event["event"] == "library-error" and event["sticky"])
-    assert (sticky_event["library"], sticky_event["call"], sticky_event["code"]) == (
-        "CUDA driver",
-        "cuMemAllocAsync",
-        700,
-    )
+    assert (sticky_event["library"], sticky_event["call"], sticky_event["code"]) == ("CUDA driver", "cuMemAllocAsync", 700)
     assert any(event["event"] == "worker-hung" for event in events)
-
-
-@pytest.mark.compares_times
-def test_a_case_that_hung_is_not_tried_again(run, make_node):
-    node = make_node(faults=[{"device": 0, "library": "cublas", "call": "cublasSgemm_v2", "after": 0, "hang": True}])
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        4,
-        "--timeout",
-        1,
-        "--filter",
-        "matmul.*size:256/type:fp32|launch/null.*idle",
-        node=node,
-    )
-    assert done.returncode == 3
-    hangs = [r for file in records(session).values() for r in file if r.get("event") == "worker-hung"]
-    assert len(hangs) == 1
-    (row,) = [row for row in table(session / "summary.csv") if row["benchmark"] == "matmul/library"]
-    assert row["status"] == "failed" and "hung" in row["reason"]
-    summaries = [r for file in records(session).values() for r in file if r["record"] == "summary"]
-    skipped = [r for r in summaries if r["status"] == "skipped"]
-    assert len(skipped) == 3 and all("it failed in run r" in r["reason"] for r in skipped)
 
 
 def test_a_worker_that_crashes_while_it_ends_has_measured_all_the_same(run, make_node):
     node = make_node(
         faults=[{"device": 0, "library": "cuda", "call": "cuDevicePrimaryCtxRelease_v2", "after": 0, "abort": True}]
     )
-    done, _ = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=node)
-    # Opening the device once, to see whether it can be used, ends with a crash as well: that is a reason not to.
-    assert done.returncode == 3
+    done, _ = run("launch/null.*idle", code=3, node=node)
     assert "SIGABRT" in done.stderr
 
 
@@ -99,8 +66,7 @@ def test_after_a_sticky_error_the_rest_is_measured_even_if_teardown_would_crash(
             {"device": 0, "library": "cuda", "call": "cuStreamDestroy_v2", "after": 400, "abort": True},
         ]
     )
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "allocation.*bytes:(256|65536)$", node=node)
-    assert done.returncode == 3
+    _, session = run("allocation.*bytes:(256|65536)$", code=3, node=node)
     status = {row["params"]: row["status"] for row in table(session / "summary.csv")}
     assert status == {
         "allocator:direct/bytes:256": "ok",
@@ -110,35 +76,11 @@ def test_after_a_sticky_error_the_rest_is_measured_even_if_teardown_would_crash(
     }
 
 
-def test_a_crash_fails_its_case_with_the_signal_and_a_new_worker_takes_the_rest(run, make_node):
-    node = make_node(
-        faults=[{"device": 0, "library": "cudnn", "call": "cudnnConvolutionForward", "after": 0, "abort": True}]
-    )
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        2,
-        "--filter",
-        "convolution.*conv5_1x1_2048/n:1/type:fp(32|16)|launch/null.*idle",
-        node=node,
-    )
-    assert done.returncode == 3
-    rows = table(session / "summary.csv")
-    failed = [row for row in rows if row["status"] == "failed"]
-    assert {row["benchmark"] for row in failed} == {"convolution/library"}
-    assert all("SIGABRT" in row["reason"] for row in failed)
-    assert all(row["status"] == "ok" for row in rows if row["benchmark"] == "launch/null")
-    assert "SIGABRT" in done.stderr
-
-
 def test_a_gpu_that_cannot_be_opened_is_listed_with_the_reason(run, make_node):
     node = make_node(
-        devices=2,
-        faults=[{"device": 1, "library": "cuda", "call": "cuDevicePrimaryCtxRetain", "after": 0, "code": 46}],
+        devices=2, faults=[{"device": 1, "library": "cuda", "call": "cuDevicePrimaryCtxRetain", "after": 0, "code": 46}]
     )
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=node)
-    assert done.returncode == 3
+    _, session = run("launch/null.*idle", code=3, node=node)
     good, bad = sorted(table(session / "devices.csv"), key=lambda row: row["device_index"])
     assert good["usable"] == "true" and bad["usable"] == "false"
     assert "cuDevicePrimaryCtxRetain" in bad["reason"] and "46" in bad["reason"]
@@ -147,8 +89,7 @@ def test_a_gpu_that_cannot_be_opened_is_listed_with_the_reason(run, make_node):
 
 def test_a_library_that_refuses_one_call_fails_one_case(run, make_node):
     node = make_node(faults=[{"device": 0, "library": "cublas", "call": "cublasGemmEx", "after": 0, "code": 14, "times": 1}])
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256", node=node)
-    assert done.returncode == 3
+    _, session = run("matmul.*size:256", code=3, node=node)
     rows = table(session / "summary.csv")
     failed = {row["params"] for row in rows if row["status"] == "failed"}
     assert len(failed) == 1
@@ -157,8 +98,7 @@ def test_a_library_that_refuses_one_call_fails_one_case(run, make_node):
 
 def test_a_driver_that_cannot_be_initialised_leaves_the_host(run, make_node):
     node = make_node(faults=[{"device": None, "library": "cuda", "call": "cuInit", "after": 0, "code": 803}])
-    done, session = run("--runs", 1, "--filter", "launch/null.*idle", node=node)
-    assert done.returncode == 0, "no GPU was asked for by name"
+    done, session = run("launch/null.*idle", devices="all", node=node)  # no GPU was asked for by name
     assert "does not match the kernel module" in done.stderr
     assert [row["backend"] for row in table(session / "devices.csv")] == ["host"]
 
@@ -178,8 +118,7 @@ def test_a_driver_that_cannot_be_initialised_leaves_the_host(run, make_node):
 )
 def test_a_gpu_that_cannot_be_listed_hides_no_other(run, make_node, fault, selection):
     node = make_node(devices=2, faults=[{"device": 0, "library": "cuda", "after": 0} | fault])
-    done, session = run("--devices", selection, "--runs", 1, "--filter", "launch/null.*idle", "--no-report", node=node)
-    assert done.returncode == 3, done.stderr
+    done, session = run("launch/null.*idle", devices=selection, code=3, node=node)
     gpus = {row["device_index"]: row for row in table(session / "devices.csv") if row["backend"] == "cuda"}
     assert (gpus["0"]["usable"], gpus["1"]["usable"]) == ("false", "true")
     call = fault["call"].removesuffix("_v2")
@@ -193,5 +132,4 @@ def test_a_gpu_that_cannot_be_listed_hides_no_other(run, make_node, fault, selec
 
 def test_gpus_that_are_there_and_cannot_be_listed_are_a_failure(run, make_node):
     node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuDeviceGetName", "after": 0, "code": 2}])
-    done, _ = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", "--no-report", node=node)
-    assert done.returncode == 3, "77 is for a machine without a GPU"
+    run("launch/null.*idle", code=3, node=node)  # 77 is for a machine without a GPU

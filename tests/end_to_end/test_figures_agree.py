@@ -107,27 +107,24 @@ def folder(tmp_path_factory):
 
 
 def measured(folder, name, node, *options):
-    done = launchgap(
-        "run", "--filter", EMPTY, "--profile", "quick", "--trace", "off", *options, "-o", name, node=NODES / node, cwd=folder
-    )
-    assert done.returncode == 0, done.stderr
+    how = ("--filter", EMPTY, "--profile", "quick", "--trace", "off", "--runs", 3, "--no-observer-effect")
+    launchgap("run", *how, *options, "-o", name, node=NODES / node, cwd=folder, code=0)
     return folder / name
 
 
 @pytest.fixture(scope="module")
 def one(folder):
-    return measured(folder, "one", "one_a100.json", "--runs", 6, "--no-observer-effect")
+    return measured(folder, "one", "one_a100.json")
 
 
 @pytest.fixture(scope="module")
 def eight(folder):
-    return measured(folder, "eight", "mixed_8_gpus.json", "--runs", 3, "--devices", "gpu", "--no-observer-effect")
+    return measured(folder, "eight", "mixed_8_gpus.json", "--devices", "gpu")
 
 
 def page_of(folder, name, *arguments):
     page = folder / f"{name}.html"
-    done = launchgap("report", *arguments, "-o", page, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    launchgap("report", *arguments, "-o", page, cwd=folder, code=0)
     return page
 
 

@@ -6,8 +6,7 @@ KEYS = ("driver", "vbios", "power_limit_w", "application_clock_mhz", "persistenc
 
 
 def settings(run, node):
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=node)
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/null.*idle", node=node)
     (file,) = records(session).values()
     first, last = file[0]["fingerprint"], file[-1]["fingerprint"]
     found = {key: first[key] for key in KEYS if key in first}

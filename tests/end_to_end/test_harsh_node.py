@@ -45,7 +45,7 @@ def test_every_family_is_measured_and_traced(run):
         "launch/null|launch/flag|launch/echo|launch/chain/mode:(eager/ops:64|graph)|launch/graph/.*nodes:8|launch/library"
         "|matmul.*size:256/type:(fp32|fp16)/cache:warm|convolution.*/n:1/type:fp16|allocation.*(pool|direct)/bytes:65536"
     )
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", pattern, "--trace", "on", node=NODES / "harsh_gpu.json")
+    done, session = run(pattern, trace="on", code=None, node=NODES / "harsh_gpu.json")
     rows = table(session / "summary.csv")
     assert done.returncode == 0, [(row["benchmark"], row["params"], row["reason"]) for row in rows if row["status"] != "ok"]
     assert {row["status"] for row in rows} == {"ok"}
@@ -65,18 +65,7 @@ def test_every_family_is_measured_and_traced(run):
 
 def test_tracing_that_begins_with_a_burst_is_asked_again(run, harsh_node):
     burst = {"ms_per_idle_s": 1e6, "most_ms": 40, "share": 0.5}
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
-        IDLE,
-        "--trace",
-        "on",
-        node=harsh_node(start_burst=burst, impossible_share=0),
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, trace="on", node=harsh_node(start_burst=burst, impossible_share=0))
     canaries = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" not in trace]
     assert [canary["canary_tries"] for canary in canaries] == [2] and canaries[0]["canary_burst"]
     assert {row["status"] for row in table(session / "summary.csv")} == {"ok"}
@@ -84,10 +73,7 @@ def test_tracing_that_begins_with_a_burst_is_asked_again(run, harsh_node):
 
 def test_tracing_that_stays_corrupt_is_given_up(run, harsh_node):
     burst = {"ms_per_idle_s": 1e9, "most_ms": 1e6, "share": 0.5}
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=harsh_node(start_burst=burst)
-    )
-    assert done.returncode == 3
+    _, session = run(IDLE, trace="on", code=3, node=harsh_node(start_burst=burst))
     canaries = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" not in trace]
     assert [canary["canary_tries"] for canary in canaries] == [3]
     status = {(row["arm"], row["status"]) for row in table(session / "summary.csv") if row["process_config"] == "launch"}
@@ -95,17 +81,14 @@ def test_tracing_that_stays_corrupt_is_given_up(run, harsh_node):
 
 
 @pytest.mark.parametrize(
-    "share, status, doubtful",
-    [(0, "ok", False), (1e-5, "ok", False), (4e-3, "ok", True), (3e-2, "invalid", False)],
+    "share, status, doubtful", [(0, "ok", False), (1e-5, "ok", False), (4e-3, "ok", True), (3e-2, "invalid", False)]
 )
 def test_the_share_of_impossible_records_decides(run, harsh_node, share, status, doubtful):
     """Far enough from the limits that chance does not decide: 10,000 launches a case. Tries of the canary's have 100."""
     none = {"ms_per_idle_s": 0, "most_ms": 0, "share": 0}
     # With a seed, the canary's launches are the same every time.
     node = harsh_node(start_burst=none, impossible_share=share)
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=node, LAUNCHGAP_FAKE_SEED="7"
-    )
+    done, session = run(IDLE, trace="on", code=None, node=node, LAUNCHGAP_FAKE_SEED="7")
     cases = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" in trace]
     if not cases:  # three canaries in a row met one
         assert share == 3e-2 and done.returncode == 3
@@ -138,26 +121,14 @@ def test_a_few_lost_records_cost_their_samples_and_no_more(run, harsh_node):
         start_burst={"ms_per_idle_s": 0, "most_ms": 0},
         lost={"after": 30_000, "count": 7},
     )
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", BURST, "--trace", "on", node=node)
-    assert done.returncode == 0, done.stderr
+    _, session = run(BURST, trace="on", node=node)
     (case,) = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" in trace]
     assert case["impossible"] == 7 and case["samples_without_records"] in (1, 2) and not case["doubtful"]
 
 
 def test_a_gate_is_known_whatever_its_name(run, harsh_node):
     """One operation in a sample: a gate that passed for work would make two."""
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
-        "matmul/library/size:(512|2048)/type:fp32/cache:warm",
-        "--trace",
-        "on",
-        node=harsh_node(impossible_share=0),
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run("matmul/library/size:(512|2048)/type:fp32/cache:warm", trace="on", node=harsh_node(impossible_share=0))
     kernels = {row["params"]: float(row["p50"]) for row in table(session / "summary.csv") if row["metric"] == "kernels"}
     assert kernels and set(kernels.values()) == {1}
 
@@ -167,10 +138,7 @@ def test_a_full_queue_makes_fewer_operations(run, harsh_node):
     node = harsh_node(
         {"queue_depth": 300, "kernel_ns": 1000, "tflops": {"fp32": 1e5, "fp16": 1e5}}, queue_depth=100, impossible_share=0
     )
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp16", "--trace", "on", node=node
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run("convolution.*conv5_1x1_2048/n:1/type:fp16", trace="on", node=node)
     operations = {row["arm"]: int(row["method"].rsplit(";", 1)[1].split()[0]) for row in table(session / "summary.csv")}
     assert 16 <= operations["plain"] <= 150 and 8 <= operations["traced"] <= 50
 
@@ -183,17 +151,7 @@ def test_variables_that_falsify_are_removed_and_said(run, harsh_node):
         "NVIDIA_TF32_OVERRIDE": "0",
         "CUDA_FORCE_PTX_JIT": "1",
     }
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
-        IDLE + "|matmul.*size:256/type:fp32/cache:warm",
-        node=harsh_node(),
-        **falsifying,
-    )
-    assert done.returncode == 0, done.stderr
+    done, session = run(IDLE + "|matmul.*size:256/type:fp32/cache:warm", node=harsh_node(), **falsifying)
     for name, value in falsifying.items():
         assert f"{name}={value} is set" in done.stderr
     for record in of_kind(session, "run"):
@@ -232,8 +190,7 @@ def test_the_context_is_made_near_the_gpu(run, harsh_node, tmp_path):
     calls = {}
     for name, extra in {"near": {"LAUNCHGAP_SYSTEM_ROOT": str(root)}, "unknown": {}}.items():
         node = harsh_node({"near": {"cpus": [near], "far_factor": 3}, "call_ns": 20_000, "process_factor_sigma": 0})
-        done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=node, **extra)
-        assert done.returncode == 0, done.stderr
+        _, session = run(IDLE, node=node, **extra)
         (calls[name],) = [float(row["p50"]) for row in table(session / "summary.csv") if row["metric"] == "api_ns"]
         (record,) = of_kind(session, "run")
         assert record["cpus"] == str(near)
@@ -249,8 +206,7 @@ def test_the_context_is_made_near_the_gpu(run, harsh_node, tmp_path):
 def test_what_does_not_settle_is_said(run, harsh_node):
     """A ramp of 4 s is not over in 2."""
     node = harsh_node({"ramp": {"ms": 4_000, "factor": 20, "idle_ms": 1000}})
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=node, page=True)
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, node=node, page=True)
     (record,) = of_kind(session, "run")
     assert record["warm_up"]["steady"] is False and 2 <= record["warm_up"]["seconds"] < 2.5
     (row,) = table(session / "runs.csv")
@@ -261,10 +217,7 @@ def test_what_does_not_settle_is_said(run, harsh_node):
 @pytest.mark.parametrize("method", ["cooperative", "persistent"])
 def test_a_grid_barrier_that_does_not_hold_is_wrong_and_not_fast(run, make_node, method):
     pattern = f"launch/small_kernels/method:{method}"
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--profile", "nightly", "--filter", pattern, node=make_node(grid_barrier=False)
-    )
-    assert done.returncode == 3
+    _, session = run(pattern, "--profile", "nightly", code=3, node=make_node(grid_barrier=False))
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows} == {"failed"}
     assert all("the grid's barrier does not hold" in row["reason"] for row in rows)
@@ -274,8 +227,7 @@ def test_a_grid_barrier_that_does_not_hold_is_wrong_and_not_fast(run, make_node,
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a CPU for each of two threads")
 def test_after_the_warm_up_the_hosts_worker_has_a_cpu_of_its_own(run):
     """A stream that the warm-up kept would have moved it to the launching thread's: milliseconds in place of nanoseconds."""
-    done, session = run("--devices", "host", "--runs", 1, "--filter", IDLE)
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE)
     (record,), (end,) = of_kind(session, "run"), of_kind(session, "end")
     assert record["warm_up"]["rounds"] >= 10
     assert end["details"]["queue_cpu"] != record["cpus"]

@@ -10,41 +10,21 @@ import pytest
 from shipped import LAUNCHGAP, UNTRACED, launchgap, records, table
 
 TINY = "launch/(null|flag|echo)/|matmul.*size:256|convolution.*conv5_1x1_2048/n:1/|allocation.*bytes:256$"
+PLAN = ("run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED)
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp("host")
-    done = launchgap(
-        "run",
-        "--devices",
-        "host",
-        "--runs",
-        2,
-        "--seed",
-        7,
-        "--filter",
-        TINY,
-        *UNTRACED,
-        "-o",
-        folder / "session",
-        LAUNCHGAP_LOCK_DIR=str(folder),
-    )
-    assert done.returncode == 0, done.stderr
+    done = launchgap(*PLAN, "-o", folder / "session", LAUNCHGAP_LOCK_DIR=str(folder), code=0)
     assert "launch call" in done.stdout and str(folder / "session" / "report.html") in done.stdout
     return folder / "session"
 
 
 def test_all_four_families_are_measured_and_verified(session):
     rows = table(session / "summary.csv")
-    assert {row["benchmark"] for row in rows} == {
-        "allocation/latency",
-        "convolution/library",
-        "launch/echo",
-        "launch/flag",
-        "launch/null",
-        "matmul/library",
-    }
+    families = {*"allocation/latency convolution/library launch/echo launch/flag launch/null matmul/library".split()}
+    assert {row["benchmark"] for row in rows} == families
     assert {row["status"] for row in rows} == {"ok"}
     assert all(
         float(row["min"]) <= float(row["q1"]) <= float(row["p50"]) <= float(row["p999"]) <= float(row["max"]) for row in rows
@@ -64,18 +44,8 @@ def test_records_are_of_the_documented_shape(session):
     for name, file in records(session).items():
         assert re.fullmatch(r"[\w.-]+\.host\.r[01]\.plain\.\w+\.jsonl", name)
         assert [file[0]["record"], file[-1]["record"]] == ["run", "end"]
-        assert {
-            "session_id",
-            "node",
-            "device",
-            "replicate",
-            "arm",
-            "process_config",
-            "seed",
-            "pid",
-            "simulated",
-            "fingerprint",
-        } <= file[0].keys()
+        fields = "session_id node device replicate arm process_config seed pid simulated fingerprint"
+        assert {*fields.split()} <= file[0].keys()
         for record in file:
             assert record["schema"] == "launchgap/1"
             if record["record"] != "samples":
@@ -88,16 +58,13 @@ def test_records_are_of_the_documented_shape(session):
 
 def test_the_seed_gives_the_same_plan(session):
     plan = json.loads((session / "session.json").read_text())["plan"]
-    again = launchgap(
-        "run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "--dry-run", "--verbose"
-    )
+    again = launchgap(*PLAN, "--dry-run", "--verbose")
     order = re.findall(r"plain +(allocation|convolution|launch|matmul) +r(\d)", again.stdout)
     assert order == [(run["process_config"], str(run["replicate"])) for run in plan]
 
 
 def test_the_export_has_every_sample(session, tmp_path):
-    done = launchgap("export", session, "--format", "csv", "-o", tmp_path / "csv")
-    assert done.returncode == 0, done.stderr
+    launchgap("export", session, "--format", "csv", "-o", tmp_path / "csv", code=0)
     samples = table(tmp_path / "csv" / "samples.csv")
     expected = sum(int(row["n"]) for row in table(session / "summary.csv"))
     assert len(samples) == expected
@@ -118,8 +85,7 @@ def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
         path.write_text(
             path.read_text().replace(json.loads((session / "session.json").read_text())["session_id"], "another")
         )
-    done = launchgap("report", session, other, "-o", tmp_path / "gap.html", "--json", "-")
-    assert done.returncode == 0, done.stderr
+    done = launchgap("report", session, other, "-o", tmp_path / "gap.html", "--json", "-", code=0)
     said = json.loads(done.stdout)
     assert said["page"] == str(tmp_path / "gap.html") and said["page"] in done.stderr
     first, second = said["sessions"]
@@ -129,8 +95,7 @@ def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
 
 
 def test_a_dry_run_measures_and_writes_nothing(tmp_path):
-    done = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "-o", tmp_path / "session", cwd=tmp_path)
-    assert done.returncode == 0
+    done = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "-o", tmp_path / "session", cwd=tmp_path, code=0)
     totals = r"48 runs in 48 steps, about .* MB of records; seed \d+; --verbose lists the runs"
     assert len([line for line in done.stdout.splitlines() if re.fullmatch(totals, line)]) == 1
     assert len(done.stdout.splitlines()) < 8
@@ -159,9 +124,8 @@ def test_json_goes_to_standard_output_or_to_a_file(options, tmp_path):
 def test_what_was_measured_is_said_to_programs_too(tmp_path):
     done = launchgap(
         "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", *UNTRACED, "--no-report",
-        "-o", tmp_path / "s", "--json", "-",
+        "-o", tmp_path / "s", "--json", "-", code=0,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["folder"] == str(tmp_path / "s") and said["page"] == ""
     assert {row["heading"] for row in said["headlines"]} and "launch call" in done.stderr
@@ -206,9 +170,7 @@ def test_every_command_is_in_the_help_and_has_an_example(command):
 
 
 def test_the_worker_is_a_plain_google_benchmark_program():
-    listed = launchgap("worker", "--device", "host", "--benchmark_list_tests")
-    assert listed.returncode == 0
+    listed = launchgap("worker", "--device", "host", "--benchmark_list_tests", code=0)
     assert "launch/null/api:queue/mode:idle/iterations:2000/manual_time" in listed.stdout
-    done = launchgap("worker", "--benchmark_filter=launch/null.*idle")
-    assert done.returncode == 0
+    done = launchgap("worker", "--benchmark_filter=launch/null.*idle", code=0)
     assert "api_ns=" in done.stdout and "roundtrip_ns=" in done.stdout

@@ -81,8 +81,7 @@ def profiler_trace(allocations: int = 60) -> dict:
 def imported(tmp_path):
     def made(file: Path, *arguments) -> Path:
         session = tmp_path / f"{file.name}.session"
-        done = launchgap("import", file, "-o", session, *arguments)
-        assert done.returncode == 0, done.stderr
+        done = launchgap("import", file, "-o", session, *arguments, code=0)
         (session / "stdout").write_text(done.stdout, encoding="utf-8")
         (session / "stderr").write_text(done.stderr, encoding="utf-8")
         return session
@@ -92,15 +91,13 @@ def imported(tmp_path):
 
 def recordings(session: Path) -> list[dict]:
     tables = session.with_suffix(".tables")
-    done = launchgap("export", session, "--format", "csv", "-o", tables)
-    assert done.returncode == 0, done.stderr
+    launchgap("export", session, "--format", "csv", "-o", tables, code=0)
     return table(tables / "recordings.csv")
 
 
 def trace_of(what: Path, device: int, tmp_path: Path) -> dict:
     out = tmp_path / "replay.json"
-    done = launchgap("replay", what, "--allocator", "caching", "--trace-device", device, "--json", out)
-    assert done.returncode == 0, done.stderr
+    launchgap("replay", what, "--allocator", "caching", "--trace-device", device, "--json", out, code=0)
     document = json.loads(out.read_text(encoding="utf-8"))
     (caching,) = document["allocators"]
     return {key: document["trace"][key] for key in ("allocations", "releases", "peak_live_bytes", "live_at_end")} | {
@@ -123,8 +120,7 @@ def test_what_is_exported_replays_as_the_session_does(form, imported, tmp_path):
     session = imported(written(form, tmp_path / form), "--no-report")
     (tmp_path / "out").mkdir()
     gmtrace = tmp_path / "out" / "x.gmtrace.csv"
-    done = launchgap("export", session, "--format", "gmtrace", "-o", gmtrace)
-    assert done.returncode == 0, done.stderr
+    launchgap("export", session, "--format", "gmtrace", "-o", gmtrace, code=0)
     devices = 2 if form == "snapshot" else 1
     rows = recordings(session)
     assert [int(row["unseen_releases"]) for row in rows] == ([1, 1] if form == "snapshot" else [0])
@@ -186,58 +182,60 @@ class Command:
         return os.system, (f"touch {self.path}",)
 
 
-def hostile(path: Path) -> dict[str, tuple[bytes, str]]:
-    touch = f"touch {path}".encode()
-    reduced = {
-        f"reduce {protocol}": (pickle.dumps(Command(path), protocol=protocol), "system, by ")
-        for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
-    }
-    bomb = b"\x80\x04]\x94" + b"".join(b"(" + b"h%c" % i * 10 + b"l\x94" for i in range(200)) + b"."
-    return reduced | {
-        "inside": (pickle.dumps({"segments": [Command(path)]}), "posix.system, by STACK_GLOBAL at byte"),
-        "inst": (b"(S'" + touch + b"'\nios\nsystem\n.", "os.system, by INST at byte"),
-        "global": (b"cos\nsystem\n(S'" + touch + b"'\ntR.", "os.system, by GLOBAL at byte 0"),
-        "object": (b"\x80\x02)\x81.", "it makes an object (NEWOBJ at byte 3)"),
-        "set": (pickle.dumps({1, 2}), "it has a set (EMPTY_SET at byte"),
-        "class": (pickle.dumps(Path("x")), "it names a function or class (pathlib"),
-        "memo bomb": (bomb, "segments[0] is no dict"),
-        "one event 10^6 times": (
-            b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](](}(\x8c\x06action\x8c\x05alloc\x8c\x04addrK\x01\x8c\x04sizeK\x01uq\x00"
-            + b"h\x00" * 10**6
-            + b"eeu.",
-            "is more than the bytes of the file have room for",
-        ),
-        "itself": (b"\x80\x04]\x94h\x00a.", "segments[0] is no dict"),
-        "a text of 10^9 bytes": (b"\x80\x04X" + (10**9).to_bytes(4, "little") + b"abc.", "a text of 1000000000 bytes"),
-        "a text of 2^62 bytes": (b"\x80\x04\x8d" + (2**62).to_bytes(8, "little") + b"abc.", "a text of 4611686018427387904"),
-        "an int of 2^31 bytes": (
-            b"\x80\x04\x8b" + (2**31 - 1).to_bytes(4, "little") + b"abc.",
-            "an int of 2147483647 bytes",
-        ),
-        "memo 10^9": (b"\x80\x04]r" + (10**9).to_bytes(4, "little") + b".", "it gives out the number 1000000000"),
-        "deep": (b"\x80\x04" + b"]" * 10**6 + b"a" * (10**6 - 1) + b".", "segments[0] is no dict"),
-        "protocol 9": (b"\x80\x09N.", "it has the protocol 9"),
-        "zeros": (gzip.compress(b"\x80\x04" + bytes(10**6)), "there is no opcode 0x00 (at byte 2)"),
-        "gzip bomb": (gzip.compress(b"\x80\x04]" + b"N0" * 10**8), "unpacks to more than 100 times its size"),
-        "gzip bomb of lists": (
-            gzip.compress(b"\x80\x04" + b"]" * 15 * 10**7),
-            "what it holds takes more than 2 GiB (at byte",
-        ),
-    }
+PROOF = Path("proof")  # in the folder where the command is run
+TOUCH = f"touch {PROOF}".encode()
+MEMO_BOMB = b"\x80\x04]\x94" + b"".join(b"(" + b"h%c" % i * 10 + b"l\x94" for i in range(200)) + b"."
+HOSTILE: dict[str, tuple[bytes, str]] = {
+    f"reduce {protocol}": (pickle.dumps(Command(PROOF), protocol=protocol), "system, by ")
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+} | {
+    "inside": (pickle.dumps({"segments": [Command(PROOF)]}), "posix.system, by STACK_GLOBAL at byte"),
+    "inst": (b"(S'" + TOUCH + b"'\nios\nsystem\n.", "os.system, by INST at byte"),
+    "global": (b"cos\nsystem\n(S'" + TOUCH + b"'\ntR.", "os.system, by GLOBAL at byte 0"),
+    "object": (b"\x80\x02)\x81.", "it makes an object (NEWOBJ at byte 3)"),
+    "set": (pickle.dumps({1, 2}), "it has a set (EMPTY_SET at byte"),
+    "class": (pickle.dumps(Path("x")), "it names a function or class (pathlib"),
+    "memo bomb": (MEMO_BOMB, "segments[0] is no dict"),
+    "one event 10^6 times": (
+        b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](](}(\x8c\x06action\x8c\x05alloc\x8c\x04addrK\x01\x8c\x04sizeK\x01uq\x00"
+        + b"h\x00" * 10**6
+        + b"eeu.",
+        "is more than the bytes of the file have room for",
+    ),
+    "itself": (b"\x80\x04]\x94h\x00a.", "segments[0] is no dict"),
+    "a text of 10^9 bytes": (b"\x80\x04X" + (10**9).to_bytes(4, "little") + b"abc.", "a text of 1000000000 bytes"),
+    "a text of 2^62 bytes": (b"\x80\x04\x8d" + (2**62).to_bytes(8, "little") + b"abc.", "a text of 4611686018427387904"),
+    "an int of 2^31 bytes": (
+        b"\x80\x04\x8b" + (2**31 - 1).to_bytes(4, "little") + b"abc.",
+        "an int of 2147483647 bytes",
+    ),
+    "memo 10^9": (b"\x80\x04]r" + (10**9).to_bytes(4, "little") + b".", "it gives out the number 1000000000"),
+    "deep": (b"\x80\x04" + b"]" * 10**6 + b"a" * (10**6 - 1) + b".", "segments[0] is no dict"),
+    "protocol 9": (b"\x80\x09N.", "it has the protocol 9"),
+    "zeros": (gzip.compress(b"\x80\x04" + bytes(10**6)), "there is no opcode 0x00 (at byte 2)"),
+}
 
 
-HOSTILE = list(hostile(Path("x")))
+def bomb(head: bytes, body: bytes, times: int) -> bytes:
+    """Compressed once, and then as often as that."""
+    return gzip.compress(head) + gzip.compress(body) * times
+
+
+HOSTILE |= {
+    "gzip bomb": (bomb(b"\x80\x04]", b"N0" * 10**6, 100), "unpacks to more than 100 times its size"),
+    "gzip bomb of lists": (bomb(b"\x80\x04", b"]" * 10**6, 150), "what it holds takes more than 2 GiB (at byte"),
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_pickle_is_refused_and_runs_nothing(name, tmp_path):
-    proof = tmp_path / "proof"
-    data, says = hostile(proof)[name]
+    data, says = HOSTILE[name]
     file = tmp_path / "hostile.pickle"
     file.write_bytes(data)
     begin = time.monotonic()
     done = subprocess.run(
         [LAUNCHGAP, "import", file, "-o", tmp_path / "session"],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=120,
@@ -246,23 +244,14 @@ def test_a_hostile_pickle_is_refused_and_runs_nothing(name, tmp_path):
     )
     assert done.returncode == 3, done.stderr
     assert says in done.stderr and done.stderr.count("\n") == 1
-    assert not proof.exists() and not (tmp_path / "session").exists()
+    assert not (tmp_path / PROOF).exists() and not (tmp_path / "session").exists()
     assert time.monotonic() - begin < 60
-
-
-def test_no_part_of_a_snapshot_is_one(tmp_path):
-    data = pickletools.optimize(pickle.dumps(snapshot(events=1, devices=1)))
-    file = tmp_path / "part.pickle"
-    for size in range(2, len(data)):
-        file.write_bytes(data[:size])
-        done = launchgap("import", file, "-o", tmp_path / "session")
-        assert done.returncode == 3 and f"it ends too early, at byte {size}" in done.stderr, (size, done.stderr)
 
 
 def test_a_log_of_rmm_that_unpacks_to_gigabytes_is_refused(tmp_path):
     file = tmp_path / "rmm.csv"
     line = b"1,00:00:00.000000,allocate,0x10,1,0\n"
-    file.write_bytes(gzip.compress(b"Thread,Time,Action,Pointer,Size,Stream\n" + line * 10**7))
+    file.write_bytes(bomb(b"Thread,Time,Action,Pointer,Size,Stream\n", line * 10**5, 100))
     done = launchgap("import", file, "-o", tmp_path / "session")
     assert done.returncode == 3 and "unpacks to more than 100 times its size (at byte" in done.stderr, done.stderr
 
@@ -300,11 +289,9 @@ def test_what_launchgap_traced_is_exported_too(node, tmp_path):
     session = tmp_path / "session"
     devices = "host" if node is None else "gpu"
     options = ("--devices", devices, "--runs", 1, "--trace", "on", "--keep-events", "--no-report")
-    done = launchgap("run", *options, "--filter", r"allocation/latency.*bytes:1048576$", "-o", session, node=node)
-    assert done.returncode == 0, done.stderr
+    launchgap("run", *options, "--filter", r"allocation/latency.*bytes:1048576$", "-o", session, node=node, code=0)
     out = tmp_path / "traces"
-    done = launchgap("export", session, "--format", "gmtrace", "-o", out)
-    assert done.returncode == 0, done.stderr
+    done = launchgap("export", session, "--format", "gmtrace", "-o", out, code=0)
     files = sorted(out.glob("*.gmtrace.csv.gz"))
     assert files and [str(file) for file in files] == sorted(done.stdout.split())
     done = launchgap("replay", files[0], "--allocator", "bfc")
@@ -329,14 +316,12 @@ def test_of_several_processes_the_one_that_allocates_is_played(tmp_path):
 
     def session(*files: Path) -> Path:
         folder = tmp_path / f"of-{len(files)}"
-        done = launchgap("import", *files, "--no-report", "-o", folder)
-        assert done.returncode == 0, done.stderr
+        launchgap("import", *files, "--no-report", "-o", folder, code=0)
         return folder
 
     two = session(allocating, launching)
     assert len(list((two / "events").iterdir())) == 2
-    done = launchgap("replay", two, "--allocator", "bfc")
-    assert done.returncode == 0, done.stderr
+    done = launchgap("replay", two, "--allocator", "bfc", code=0)
     assert "of 2 processes one allocates, " in done.stderr and "60 allocations and 40 frees" in done.stdout
     three = session(allocating, launching, other)
     done = launchgap("replay", three, "--allocator", "bfc")
@@ -357,8 +342,7 @@ def test_a_problem_of_minimalloc_has_room_where_a_block_ends(imported, tmp_path)
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "A.csv"
     other.write_text("buffer_id,start,end,size\r\nb1,0,3,4096\r\nb2,3,9,4096\r\nb3,0,9,256\r\n", encoding="utf-8")
-    done = launchgap("import", other, "--no-report", "-o", tmp_path / "other" / "session")
-    assert done.returncode == 0, done.stderr
+    launchgap("import", other, "--no-report", "-o", tmp_path / "other" / "session", code=0)
     assert trace_of(tmp_path / "other" / "session", 0, tmp_path)["peak_live_bytes"] == 4096 + 256
     for line, says in (("b,3,3,1", "it ends before it begins"), ("b,-1,3,1", "it has no lower"), ("b,1,3,0", "a size")):
         file.write_text(f"id,lower,upper,size\n{line}\n", encoding="utf-8")

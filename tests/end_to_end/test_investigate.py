@@ -25,12 +25,11 @@ pytestmark = pytest.mark.skipif(
 def base(tmp_path_factory):
     """A session of one fake GPU, with a seed of its own, that raises questions. Not to be changed."""
     folder = tmp_path_factory.mktemp("base")
-    done = launchgap(
+    launchgap(
         "run", "--devices", "gpu", "--runs", 1, "--seed", 77, "--trace", "off", "--no-report",
         "--filter", f"launch/null|{MATMUL}", "-o", folder / "session",
-        node=NODES / "one_a100.json", LAUNCHGAP_LOCK_DIR=str(folder),
+        node=NODES / "one_a100.json", LAUNCHGAP_LOCK_DIR=str(folder), code=0,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     return folder / "session"
 
 
@@ -84,8 +83,7 @@ def test_nsys_records_the_case_again_and_its_report_is_joined(investigate, tools
     assert run["measured_under_tool"] == "nsys" and run["trace_state"] == "off"
     assert json.loads(run["fingerprint"])["measured_under_tool"] == "nsys"
     assert "Measured under nsys: nothing of this session serves as a baseline." in done.stderr
-    page = launchgap("report", base, session, "-o", folder / "compared.html")
-    assert page.returncode == 0, page.stderr
+    launchgap("report", base, session, "-o", folder / "compared.html", code=0)
     assert "measured_under_tool" in (folder / "compared.html").read_text(), "what differs between sessions is said"
     # The same inputs as before: they come from seed and case.
     (before,) = [file[0] for file in records(base).values() if file[0]["process_config"] == "launch"]
@@ -190,8 +188,7 @@ def test_a_case_that_the_session_does_not_have(investigate, case, said):
 
 def test_a_case_of_several_devices_needs_a_choice(run, make_node, investigate):
     node = make_node(devices=2)
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=node)
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/null.*idle", node=node)
     done, _ = investigate(IDLE, "--tool", "none", session=session)
     assert done.returncode == 2 and "2 devices have" in done.stderr and "choose one by --device" in done.stderr
     uuids = [device["uuid"] for device in session_json(session)["devices"]]
@@ -209,8 +206,7 @@ def test_what_the_host_or_somebody_else_did_is_not_for_these_tools(investigate, 
     from recording_files import launches, write_nsys
 
     session = tmp_path / "imported"
-    imported = launchgap("import", write_nsys(tmp_path / "a.sqlite", launches(20)), "-o", session, "--no-report")
-    assert imported.returncode == 0, imported.stderr
+    launchgap("import", write_nsys(tmp_path / "a.sqlite", launches(20)), "-o", session, "--no-report", code=0)
     done, _ = investigate("recorded/launch/stream:idle", "--tool", "none", session=session)
     assert done.returncode == 2
     assert "what somebody recorded" in done.stderr and "--format chrome-trace" in done.stderr
@@ -321,11 +317,7 @@ def still_running(word):
 
 def test_a_run_that_is_said_to_be_under_a_tool_is_not_traced(run, make_node):
     faults = [{"library": "cupti", "call": "cuptiSubscribe", "after": 0, "abort": True}]
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", "--trace", "auto", "--under", "nsys",
-        node=make_node(faults=faults),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/null.*idle", "--under", "nsys", trace="auto", node=make_node(faults=faults))
     (row,) = table(session / "runs.csv")
     assert (row["measured_under_tool"], row["arm"]) == ("nsys", "plain")
     assert "investigates" not in session_json(session)
@@ -336,13 +328,8 @@ def test_a_run_that_is_said_to_be_under_a_tool_is_not_traced(run, make_node):
 @pytest.mark.parametrize("variables", [{"NV_NSIGHT_INJECTION_PORT_BASE": "1"}, {}], ids=["under ncu", "nobody watches"])
 def test_where_kernels_are_serialised_nothing_waits_for_the_host_if_a_tool_is_seen(run, make_node, variables):
     """`ncu launchgap run …` by hand. Without a tool in sight a gate waits for its time-out: so the node does serialise."""
-    node = make_node()
-    node.write_text(json.dumps(json.loads(node.read_text()) | {"serialised": True}))
-    done, session = run(
-        *("--devices", "gpu", "--runs", 1, "--filter", f"launch/(echo|flag)|{MATMUL}|launch/chain.*mode:eager/"),
-        node=node,
-        **variables,
-    )
+    node = make_node(whole={"serialised": True})
+    done, session = run(f"launch/(echo|flag)|{MATMUL}|launch/chain.*mode:eager/", code=None, node=node, **variables)
     rows = table(session / "summary.csv")
     statuses = {row["benchmark"]: (row["status"], row["reason"], row["method"]) for row in rows}
     assert statuses["launch/flag"][0] == "ok"

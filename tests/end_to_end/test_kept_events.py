@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 
 import pytest
 from shipped import NODES, launchgap, table
@@ -28,16 +29,11 @@ def events(session):
 @pytest.fixture
 def full_node(make_node):
     """A node whose launches are now and then delayed by a full command buffer."""
-    node = make_node(compute_capability="9.0", process_factor_sigma=0, **SLOW)
-    description = json.loads(node.read_text())
-    description["cupti"] = FULL
-    node.write_text(json.dumps(description))
-    return node
+    return make_node(compute_capability="9.0", process_factor_sigma=0, whole={"cupti": FULL}, **SLOW)
 
 
 def test_slow_samples_are_shown_with_what_made_them_slow(run, full_node, export):
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=full_node, page=True)
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, trace="on", node=full_node, page=True)
     slow = table(export(session) / "slow_samples.csv")
     assert len(slow) == 10
     assert {row["metric"] for row in slow} == {"launch_ns"}
@@ -64,16 +60,12 @@ def test_slow_samples_are_shown_with_what_made_them_slow(run, full_node, export)
 
 
 def test_two_milliseconds_around_the_slowest_are_kept_or_everything(run, full_node):
-    arguments = ("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on")
-    done, session = run(*arguments, node=full_node)
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, trace="on", node=full_node)
     few = sum(kinds["call"] for _, kinds in events(session))
     # A sample takes about 20 us, so that there are about a hundred in two milliseconds.
     assert 10 <= few < 5000
-    for path in sorted(session.rglob("*"), reverse=True):
-        path.unlink() if path.is_file() else path.rmdir()
-    done, session = run(*arguments, "--keep-events", node=full_node)
-    assert done.returncode == 0, done.stderr
+    shutil.rmtree(session)
+    _, session = run(IDLE, "--keep-events", trace="on", node=full_node)
     sections = events(session)
     assert [head["block"] for head, _ in sections] == [0, 1, 2, 3, 4]
     assert {head["case"] for head, _ in sections} == {"launch/null/api:driver/mode:idle"}
@@ -82,13 +74,10 @@ def test_two_milliseconds_around_the_slowest_are_kept_or_everything(run, full_no
 
 
 def test_a_trace_of_kept_events_is_read_back(run, full_node, tmp_path):
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", "--keep-events", node=full_node)
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, "--keep-events", trace="on", node=full_node)
     trace = tmp_path / "trace.json.gz"
-    done = launchgap("export", session, "--format", "chrome-trace", "-o", trace)
-    assert done.returncode == 0, done.stderr
-    done = launchgap("import", trace, "-o", tmp_path / "again", "--no-report")
-    assert done.returncode == 0, done.stderr
+    launchgap("export", session, "--format", "chrome-trace", "-o", trace, code=0)
+    launchgap("import", trace, "-o", tmp_path / "again", "--no-report", code=0)
     launches = {
         (row["params"], row["metric"]): float(row["p50"])
         for row in table(tmp_path / "again" / "summary.csv")
@@ -103,30 +92,17 @@ def test_a_trace_of_kept_events_is_read_back(run, full_node, tmp_path):
     assert launches["stream:idle", "api_record_ns"] == pytest.approx(own["api_record_ns"], rel=0.01)
 
 
-def test_the_host_keeps_its_events_too(run):
-    done, session = run("--devices", "host", "--runs", 1, "--filter", IDLE, "--trace", "on")
-    assert done.returncode == 0, done.stderr
-    ((head, kinds), *_) = events(session)
-    assert kinds["call"] > 0 and kinds["kernel"] > 0
-    assert "launch" in head["names"]
-
-
 def test_a_plain_run_keeps_none_and_export_says_who_does(run, tmp_path):
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=NODES / "one_a100.json")
+    done, session = run(IDLE, code=None, node=NODES / "one_a100.json")
     assert done.returncode == 0 and not (session / "events").exists()
-    done = launchgap("export", session, "--format", "chrome-trace", "-o", tmp_path / "x.json")
-    assert done.returncode == 2
+    done = launchgap("export", session, "--format", "chrome-trace", "-o", tmp_path / "x.json", code=2)
     assert "has kept no events" in done.stderr and "traced" in done.stderr
 
 
 def test_clocks_and_power_are_counters_of_the_trace(run, tmp_path):
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", "--keep-events", node=NODES / "one_a100.json"
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, "--keep-events", trace="on", node=NODES / "one_a100.json")
     trace = tmp_path / "trace.json"
-    done = launchgap("export", session, "--format", "chrome-trace", "-o", trace)
-    assert done.returncode == 0, done.stderr
+    launchgap("export", session, "--format", "chrome-trace", "-o", trace, code=0)
     found = json.loads(trace.read_text())["traceEvents"]
     counters = [event for event in found if event["ph"] == "C"]
     assert {"sm_clock_mhz", "power_w", "temperature_c"} <= {event["name"] for event in counters}
@@ -139,14 +115,12 @@ def test_clocks_and_power_are_counters_of_the_trace(run, tmp_path):
 
 
 def test_traces_of_several_processes_go_to_a_folder_that_is_new_or_empty(run, tmp_path):
-    done, session = run("--devices", "host", "--runs", 3, "--filter", IDLE, "--trace", "on")
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, runs=3, trace="on")
     full = tmp_path / "full"
     full.mkdir()
     (full / "mine").write_text("mine")
     done = launchgap("export", session, "--format", "chrome-trace", "-o", full)
     assert done.returncode == 2 and "is not an empty folder" in done.stderr
     assert [path.name for path in full.iterdir()] == ["mine"]
-    done = launchgap("export", session, "--format", "chrome-trace", "-o", tmp_path / "new")
-    assert done.returncode == 0, done.stderr
+    launchgap("export", session, "--format", "chrome-trace", "-o", tmp_path / "new", code=0)
     assert len(list((tmp_path / "new").glob("*.json.gz"))) == len(list((session / "events").iterdir())) == 3

@@ -1,6 +1,5 @@
 """Which of several versions of a library is taken: what driver and GPU can use."""
 
-import json
 import shutil
 
 import pytest
@@ -19,9 +18,7 @@ FILTER = r"launch/null.*idle|matmul.*size:256/type:fp32|convolution.*conv5_1x1_2
 
 
 def node_of(make_node, driver, capability):
-    path = make_node(compute_capability=capability, memory_pools=False)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"driver_version": driver}))
-    return path
+    return make_node(whole={"driver_version": driver}, compute_capability=capability, memory_pools=False)
 
 
 def copies(folder, names):
@@ -52,11 +49,9 @@ CASES = [  # the driver's CUDA, compute capability, and what is taken
 def test_what_driver_and_gpu_can_use_is_taken(run, make_node, tmp_path, driver, capability, cublas, cudnn, cupti):
     folder = copies(tmp_path / "lib", [name for names in LIBRARIES.values() for name in names])
     copies(tmp_path / "driver", ["libcuda.so.1"])
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", FILTER, "--trace", "on",
-        node=node_of(make_node, driver, capability), LD_LIBRARY_PATH=f"{tmp_path / 'driver'}:{folder}"
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    _, session = run(
+        FILTER, trace="on", node=node_of(make_node, driver, capability), LD_LIBRARY_PATH=f"{tmp_path / 'driver'}:{folder}"
+    )
     assert {str(folder / name) for name in (cublas, cudnn, cupti)} == {
         path for path in taken(session) if path.startswith(str(folder))
     }
@@ -68,12 +63,11 @@ def test_what_cannot_be_used_comes_after_everything_else(run, make_node, tmp_pat
     folder = copies(tmp_path / "cuda/lib64", ["libcublas.so.11", "libcudnn.so.8"])
     node = node_of(make_node, 11040, "8.0")
     environment = {"LD_LIBRARY_PATH": str(loader), "CUDA_HOME": str(tmp_path / "cuda")}
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", FILTER, node=node, **environment)
-    assert done.returncode == 0, done.stderr
+    _, session = run(FILTER, node=node, **environment)
     assert {str(folder / name) for name in ("libcublas.so.11", "libcudnn.so.8")} <= taken(session)
     shutil.rmtree(folder)
     shutil.rmtree(session)
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", FILTER, node=node, **environment)
+    _, session = run(FILTER, code=None, node=node, **environment)
     assert {str(loader / name) for name in ("libcublas.so.12", "libcudnn.so.9")} <= taken(session), "rather than none"
 
 
@@ -81,9 +75,11 @@ def test_a_folder_that_was_pointed_to_comes_before_a_newer_library(run, make_nod
     copies(tmp_path / "driver", ["libcuda.so.1"])
     chosen = copies(tmp_path / "chosen/lib64", ["libcublas.so.11"])
     copies(tmp_path / "other/lib64", ["libcublas.so.12"])
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256/type:fp32", node=node_of(make_node, 12040, "8.0"),
-        LD_LIBRARY_PATH=str(tmp_path / "driver"), CUDA_HOME=str(tmp_path / "chosen"), CUDA_PATH=str(tmp_path / "other")
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    _, session = run(
+        "matmul.*size:256/type:fp32",
+        node=node_of(make_node, 12040, "8.0"),
+        LD_LIBRARY_PATH=str(tmp_path / "driver"),
+        CUDA_HOME=str(tmp_path / "chosen"),
+        CUDA_PATH=str(tmp_path / "other"),
+    )
     assert str(chosen / "libcublas.so.11") in taken(session)

@@ -42,11 +42,7 @@ def findings(session, code):
 
 @needs_avx2
 def test_each_code_is_in_effect_in_its_own_processes_alone(run):
-    done, session = run(
-        "--devices", "host", "--runs", 1,
-        "--filter", "matmul/library/size:256|/code/code:(own|prescott|haswell|sse41|avx2)/",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    _, session = run("matmul/library/size:256|/code/code:(own|prescott|haswell|sse41|avx2)/")
     for benchmark, code, name, variable in (
         ("matmul", "prescott", "Prescott", "OPENBLAS_CORETYPE"),
         ("matmul", "haswell", "Haswell", "OPENBLAS_CORETYPE"),
@@ -66,11 +62,7 @@ def test_each_code_is_in_effect_in_its_own_processes_alone(run):
 
 @needs_avx2
 def test_the_users_own_choice_stays_and_is_said(run):
-    done, session = run(
-        "--devices", "host", "--runs", 1, "--filter", "matmul/library/size:256|matmul/code/code:(own|haswell)/",
-        OPENBLAS_CORETYPE="Nehalem",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done, session = run("matmul/library/size:256|matmul/code/code:(own|haswell)/", OPENBLAS_CORETYPE="Nehalem")
     for process_config in ("matmul", "matmul+code=own"):
         codes, variables = loaded(session, process_config)
         assert codes == {"Nehalem"}
@@ -85,11 +77,7 @@ def test_the_users_own_choice_stays_and_is_said(run):
 
 @needs_avx2
 def test_a_library_that_does_not_know_the_cpu_is_on_the_first_screen(run, fake_openblas):
-    done, session = run(
-        "--devices", "host", "--runs", 1, "--filter", "matmul/library/size:256",
-        LAUNCHGAP_OPENBLAS=fake_openblas, FAKE_CORE="Prescott",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done, session = run("matmul/library/size:256", LAUNCHGAP_OPENBLAS=fake_openblas, FAKE_CORE="Prescott")
     (found,) = findings(session, "old-library-code")
     assert "does not know this CPU and runs its code for Prescott (2004)" in found["sentence"]
     assert re.match(r"Set OPENBLAS_CORETYPE=(Haswell|SkylakeX) for", found["remedy"])
@@ -99,11 +87,7 @@ def test_a_library_that_does_not_know_the_cpu_is_on_the_first_screen(run, fake_o
 
 @needs_avx2
 def test_a_code_that_is_not_in_effect_is_unsupported(run, fake_openblas):
-    done, session = run(
-        "--devices", "host", "--runs", 1, "--filter", "matmul/code/code:(nehalem|haswell)/",
-        LAUNCHGAP_OPENBLAS=fake_openblas, FAKE_CORE="Nehalem",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    _, session = run("matmul/code/code:(nehalem|haswell)/", LAUNCHGAP_OPENBLAS=fake_openblas, FAKE_CORE="Nehalem")
     assert by_case(session)["matmul/code", "nehalem"]["status"] == "ok"
     row = by_case(session)["matmul/code", "haswell"]
     assert row["status"] == "unsupported"
@@ -121,8 +105,7 @@ def test_a_worker_that_was_not_told_says_so():
 
 @pytest.mark.skipif("fma4" in FLAGS, reason="this CPU has what no other has")
 def test_what_the_cpu_cannot_execute_is_never_loaded(run):
-    done, session = run("--devices", "host", "--runs", 1, "--profile", "full", "--filter", "matmul/code/code:bulldozer/")
-    assert done.returncode == 0, done.stderr
+    _, session = run("matmul/code/code:bulldozer/", "--profile", "full")
     row = by_case(session)["matmul/code", "bulldozer"]
     assert (row["status"], row["reason"]) == (
         "unsupported",
@@ -133,11 +116,9 @@ def test_what_the_cpu_cannot_execute_is_never_loaded(run):
 
 @needs_avx2
 def test_an_illegal_instruction_ends_its_own_case_alone(run, fake_openblas):
-    done, session = run(
-        "--devices", "host", "--runs", 1, "--filter", "matmul/code/code:(prescott|haswell)/",
-        LAUNCHGAP_OPENBLAS=fake_openblas, FAKE_ILLEGAL="Haswell",
-    )  # fmt: skip
-    assert done.returncode == 3
+    _, session = run(
+        "matmul/code/code:(prescott|haswell)/", code=3, LAUNCHGAP_OPENBLAS=fake_openblas, FAKE_ILLEGAL="Haswell"
+    )
     assert by_case(session)["matmul/code", "prescott"]["status"] == "ok"
     row = by_case(session)["matmul/code", "haswell"]
     assert row["status"] == "failed"
@@ -148,10 +129,8 @@ def test_an_illegal_instruction_ends_its_own_case_alone(run, fake_openblas):
 @pytest.mark.compares_times
 def test_what_each_code_gets_is_said_and_drawn(run, fake_openblas, tmp_path):
     done, session = run(
-        "--devices", "host", "--runs", 3, "--filter", "matmul/code/code:(own|prescott|haswell)/",
-        LAUNCHGAP_OPENBLAS=fake_openblas, FAKE_SLOW="Prescott",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+        "matmul/code/code:(own|prescott|haswell)/", runs=3, LAUNCHGAP_OPENBLAS=fake_openblas, FAKE_SLOW="Prescott"
+    )
     said = " ".join(done.stdout.split())
     sentence = re.search(
         r"Code for a CPU of 2004 \(Prescott\) gets [\d.]+ GFLOP/s of FP32 products out of this one, of 2013 \(Haswell\) "

@@ -14,16 +14,10 @@ pytestmark = pytest.mark.skipif(not LISTENER.exists(), reason="built without NVT
 def heard(run, tmp_path):
     """Runs under the listener; returns the session and what the listener was told by each process that measured."""
 
-    def measure(*arguments, runs=1):
+    def measure(cases, runs=1):
         log = tmp_path / "nvtx.log"
-        done, session = run(
-            *("--devices", "gpu", "--runs", runs),
-            *arguments,
-            node=NODES / "one_a100.json",
-            NVTX_INJECTION64_PATH=str(LISTENER),
-            LAUNCHGAP_NVTX_LOG=str(log),
-        )
-        assert done.returncode == 0, done.stderr
+        told = dict(NVTX_INJECTION64_PATH=str(LISTENER), LAUNCHGAP_NVTX_LOG=str(log))
+        _, session = run(cases, runs=runs, node=NODES / "one_a100.json", **told)
         return session, log.read_text().splitlines()
 
     return measure
@@ -34,7 +28,7 @@ def pushes(lines):
 
 
 def test_cases_setups_blocks_and_samples_are_ranges(heard):
-    _, lines = heard("--filter", "launch/null")
+    _, lines = heard("launch/null")
     assert lines[0] == "domain launchgap"
     assert {domain for domain, _, _ in pushes(lines)} == {"launchgap"}
     names = [name for _, name, _ in pushes(lines)]
@@ -55,7 +49,7 @@ def test_cases_setups_blocks_and_samples_are_ranges(heard):
 
 
 def test_the_payload_of_a_samples_range_is_its_key_in_the_records(heard, export):
-    session, lines = heard("--filter", "launch/(null|flag)", runs=2)
+    session, lines = heard("launch/(null|flag)", runs=2)
     told = [int(payload) for _, name, payload in pushes(lines) if name == "sample"]
     recorded = []
     for file in records(session).values():
@@ -74,7 +68,7 @@ def test_the_payload_of_a_samples_range_is_its_key_in_the_records(heard, export)
 
 
 def test_each_process_says_once_whose_it_is_where_tools_capture(heard):
-    session, lines = heard("--filter", "launch/null", runs=2)
+    session, lines = heard("launch/null", runs=2)
     marks = [line.removeprefix("mark launchgap ") for line in lines if line.startswith("mark ")]
     run = next(record for file in records(session).values() for record in file if record["record"] == "run")
     files = [name.removesuffix(".jsonl") for name in records(session)]

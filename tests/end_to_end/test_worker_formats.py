@@ -14,8 +14,8 @@ ONE_CASE = "--benchmark_filter=launch/null.*idle"
 
 def test_the_worker_answers_in_the_format_that_is_asked_for(tmp_path):
     done = launchgap("worker", ONE_CASE, "--benchmark_format=json", f"--benchmark_out={tmp_path / 'out.csv'}",
-                     "--benchmark_out_format=csv")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+                     "--benchmark_out_format=csv", code=0,
+                 )  # fmt: skip
     (of_json,) = json.loads(done.stdout)["benchmarks"]
     assert of_json["name"].startswith("launch/null/api:queue/mode:idle/") and of_json["api_ns"] > 0
     # Before the table there is what the machine is, which the console puts on standard error.
@@ -54,5 +54,4 @@ def test_the_worker_refuses_a_format_that_there_is_not():
 def test_the_worker_fails_where_a_case_does_whatever_the_format(form, make_node):
     node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuLaunchKernelEx", "after": 0, "code": 719}])
     uuid = json.loads(node.read_text())["devices"][0]["uuid"]
-    done = launchgap("worker", "--device", uuid, ONE_CASE, f"--benchmark_format={form}", node=node)
-    assert done.returncode == 3, done.stdout + done.stderr
+    launchgap("worker", "--device", uuid, ONE_CASE, f"--benchmark_format={form}", node=node, code=3)

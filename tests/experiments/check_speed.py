@@ -92,20 +92,8 @@ def write_history(file, session):
                     fingerprint = last
                 value = 2000 * (1 + draw.gauss(0, 0.01))
                 spread = (0.02 + draw.random() * 0.001, 0.01, 1.1, 1.0)
-                yield (
-                    series,
-                    fingerprint,
-                    begin + night * 86400,
-                    10_000 + night,
-                    value,
-                    3,
-                    *spread,
-                    2200.0,
-                    None,
-                    "same",
-                    0,
-                    40,
-                )
+                where = (series, fingerprint, begin + night * 86400, 10_000 + night)
+                yield (*where, value, 3, *spread, 2200.0, None, "same", 0, 40)
 
     database.executemany(f"INSERT INTO points VALUES ({','.join('?' * 15)})", sorted(points()))
     database.commit()

@@ -88,10 +88,7 @@ def test_the_answer_stands_on_one_screen_and_its_shares_add_up(path, tmp_path):
 
 # By the i-th collective of one kind: who came last, how often, and for how long the other waited there; by a script of its
 # own, and as recordings/ranks/README.md has it.
-LAST = {
-    "rtx4090-llama": ("rank 1", "13 of 19", "45.9 ms"),
-    "2gpu-mfu": ("process 145", "22 of 33", "11.4 ms"),
-}
+LAST = {"rtx4090-llama": ("rank 1", "13 of 19", "45.9 ms"), "2gpu-mfu": ("process 145", "22 of 33", "11.4 ms")}
 
 
 @pytest.mark.skipif(not RANKS, reason="the recordings of ranks are not here")

@@ -18,6 +18,15 @@ class Node:
     def text(self) -> str:
         return "".join(c if isinstance(c, str) else c.text for c in self.children)
 
+    @property
+    def words(self) -> str:
+        """Its text, with single blanks."""
+        return " ".join(self.text.replace("\u200b", "").split())
+
+    def section(self, identifier: str) -> Node:
+        (found,) = self.all("section", id=identifier)
+        return found
+
     def all(self, tag: str | None = None, **attributes: str) -> list[Node]:
         """Every node below with this tag and these attributes, in the page's order."""
         found = []

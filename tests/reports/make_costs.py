@@ -38,23 +38,22 @@ ADVICE = [
 
 def add_costs(builder: Builder) -> Builder:
     builder.tables.update({name: [] for name in ("published.csv", "fit.csv")})
-    for index, spec in enumerate(builder.specs):
+    for spec in builder.specs:
         if spec.usable and not spec.fault:
-            _Cases(builder, index, spec).add()
+            _Cases(builder, spec).add()
     return builder
 
 
 class _Cases:
     """The cases of one device."""
 
-    def __init__(self, builder: Builder, index: int, spec: Spec) -> None:
-        self.builder, self.index, self.spec = builder, index, spec
+    def __init__(self, builder: Builder, spec: Spec) -> None:
+        self.builder, self.spec = builder, spec
         self.gpu = spec.backend == "cuda"
         self.call, self.trip = spec.call, spec.trip
 
-    def case(self, name: str, metric: str, value: float, process_config: str = "launch", unit: str = "ns") -> None:
-        benchmark, params = _split(name)
-        self.builder._case(self.index, self.spec, process_config, benchmark, params, metric, value, 30, unit)
+    def case(self, name: str, metric: str, value: float, unit: str = "ns", process_config: str = "") -> None:
+        self.builder._case(self.spec, *_split(name), metric, value, 30, unit=unit, process_config=process_config)
 
     def add(self) -> None:
         self._everywhere()
@@ -64,9 +63,8 @@ class _Cases:
             self._others()
         else:
             for name in ("launch/graph/shape:line/nodes:64/mode:replay", "launch/priority"):
-                benchmark, params = _split(name)
                 reason = "the host device has no graphs and no priorities"
-                self.builder._blank(self.index, self.spec, "launch", benchmark, params, "unsupported", reason)
+                self.builder._blank(self.spec, *_split(name), "unsupported", reason)
             self._library_code()
         self._shapes()
         self._tables()
@@ -100,7 +98,7 @@ class _Cases:
             ("convolution", "layer:conv4_3x3/n:1", "sse41", 0.066),
             ("convolution", "layer:conv4_3x3/n:1", "avx2", 0.17),
         ):
-            self.case(f"{family}/code/code:{code}/{of}", "tflops", rate, f"{family}+code={code}", "TFLOP/s")
+            self.case(f"{family}/code/code:{code}/{of}", "tflops", rate, "TFLOP/s", f"{family}+code={code}")
 
     def _shapes(self) -> None:
         library = "cublas" if self.gpu else "openblas"
@@ -108,10 +106,10 @@ class _Cases:
         for m, shape in ((4096, "4096x4096x4096"), (16, "16x4096x4096")):
             rate = fast * min(1, m / 512)
             name = f"matmul/shapes/shape:{shape}/type:fp32/library:{library}"
-            self.case(name, "tflops", rate / 8, "matmul", "TFLOP/s")
+            self.case(name, "tflops", rate / 8, "TFLOP/s")
         for layout, factor in (("nchw", 0.7), ("nhwc", 1)):
             name = f"convolution/shapes/shape:32x64x56x56-64x3x3-p1/direction:forward/layout:{layout}/type:fp32"
-            self.case(name, "tflops", fast * factor / 16, "convolution", "TFLOP/s")
+            self.case(name, "tflops", fast * factor / 16, "TFLOP/s")
         if not self.gpu:
             return
         for of, name in (
@@ -120,27 +118,16 @@ class _Cases:
             ("regret", "convolution/selection/shape:32x256x14x14-256x3x3-p1/direction:forward/type:fp16"),
             ("find_regret", "convolution/selection/shape:32x256x14x14-256x3x3-p1/direction:forward/type:fp16"),
         ):
-            self.case(name, of, 1.3 if of == "regret" else 1.05, name.split("/")[0], "1")
+            self.case(name, of, 1.3 if of == "regret" else 1.05, "1")
 
     def _launches(self) -> None:
-        for mode, metric, value in (
-            ("idle", "api_ns", self.call),
-            ("burst", "per_launch_ns", self.call * 0.9),
-        ):
+        for mode, metric, value in (("idle", "api_ns", self.call), ("burst", "per_launch_ns", self.call * 0.9)):
             for api, factor in (("driver", 1), ("chevron", 1.27)):
                 self.case(f"launch/api/api:{api}/mode:{mode}", metric, value * factor)
             for size in (0, 16, 256, 1024, 4096, 32760):
                 cost = value * (1 + size / 12_000)
                 self.case(f"launch/args/bytes:{size}/mode:{mode}", metric, cost)
-            self.builder._blank(
-                self.index,
-                self.spec,
-                "launch",
-                "launch/api",
-                f"api:runtime/mode:{mode}",
-                "unsupported",
-                NO_RUNTIME,
-            )
+            self.builder._blank(self.spec, "launch/api", f"api:runtime/mode:{mode}", "unsupported", NO_RUNTIME)
         for blocks in (1, 132, 1056, 2112, 4224):
             name = f"launch/grid/blocks:{blocks}"
             self.case(name, "api_ns", self.call)
@@ -178,24 +165,13 @@ class _Cases:
             for wait, slower, busy in (("spin", 1, 1), ("yield", 1.1, 0.98), ("block", 3, 0.4)):
                 process_config = "launch" if wait == "spin" else f"launch+wait={wait}"
                 name = f"launch/wait/wait:{wait}/by:{by}"
-                self.case(name, "roundtrip_ns", self.trip * slower, process_config)
-                self.case(name, "cpu_ns", self.trip * busy, process_config)
-        for loading, module in (
-            ("lazy", 4e6),
-            ("eager", 9e6),
-            ("jit_cached", 6e6),
-            ("jit_uncached", 180e6),
-        ):
-            for metric, value in (
-                ("initialise_ns", 60e6),
-                ("context_ns", 140e6),
-                ("module_ns", module),
-                ("first_call_ns", 9e5),
-                ("first_roundtrip_ns", 1e6),
-                ("second_roundtrip_ns", self.trip),
-            ):
+                self.case(name, "roundtrip_ns", self.trip * slower, process_config=process_config)
+                self.case(name, "cpu_ns", self.trip * busy, process_config=process_config)
+        for loading, module in (("lazy", 4e6), ("eager", 9e6), ("jit_cached", 6e6), ("jit_uncached", 180e6)):
+            times = {"initialise_ns": 60e6, "context_ns": 140e6, "module_ns": module, "first_call_ns": 9e5}
+            for metric, value in (times | {"first_roundtrip_ns": 1e6, "second_roundtrip_ns": self.trip}).items():
                 name = f"launch/first/loading:{loading}"
-                self.case(name, metric, value, f"launch+loading={loading}")
+                self.case(name, metric, value, process_config=f"launch+loading={loading}")
         for call, factor in (("kernel", 1), ("matmul", 2.4)):
             self.case(f"launch/library/call:{call}", "api_ns", self.call * factor)
             self.case(f"launch/library/call:{call}", "roundtrip_ns", self.trip * factor)
@@ -207,10 +183,7 @@ class _Cases:
                 self.case(name, "per_kernel_ns", base + kib * 1024 / 2000)
 
     def _tables(self) -> None:
-        key: dict[str, Any] = {
-            "session_id": self.builder.session_id,
-            "device_id": self.builder._id(self.index, self.spec),
-        }
+        key: dict[str, Any] = {"session_id": self.builder.session_id, "device_id": self.builder._id(self.spec)}
         tables = self.builder.tables
         for axis, severity, text, evidence in ADVICE:
             line = {"source": "advice", "evidence": evidence, "subject": self.spec.name, "cases": f"{axis}/a:b {axis}/a:c"}

@@ -29,30 +29,11 @@ ANSWERS = [
         "sentence": "Against the K40m the H200 does worst in launch and wait: 0.91 times as fast.",
     },
 ]
+RATE = {"quantity": "FP32 products", "unit": "TFLOP/s"}
 VALUES = [
-    {
-        "device": HOST,
-        "quantity": "FP32 products",
-        "unit": "TFLOP/s",
-        "value": 0.9,
-        "case": "matmul/library/size:4096/type:fp32",
-    },
-    {
-        "device": OLD,
-        "quantity": "FP32 products",
-        "unit": "TFLOP/s",
-        "value": 3.2,
-        "worst": 1.1,
-        "worst_of": "matmul/library/x:1",
-    },
-    {
-        "device": NEW,
-        "quantity": "FP32 products",
-        "unit": "TFLOP/s",
-        "value": 48,
-        "worst": 17,
-        "worst_of": "matmul/library/x:1",
-    },
+    RATE | {"device": HOST, "value": 0.9, "case": "matmul/library/size:4096/type:fp32"},
+    RATE | {"device": OLD, "value": 3.2, "worst": 1.1, "worst_of": "matmul/library/x:1"},
+    RATE | {"device": NEW, "value": 48, "worst": 17, "worst_of": "matmul/library/x:1"},
     {"device": OLD, "quantity": "BF16 products", "unit": "TFLOP/s", "words": "not available: needs compute capability 8.0"},
     {"device": NEW, "quantity": "BF16 products", "unit": "TFLOP/s", "value": 700},
     {"device": OLD, "quantity": "launch call varies between runs", "unit": "share", "value": 0.012, "worst": 0.05}

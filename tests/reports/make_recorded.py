@@ -55,37 +55,17 @@ class Process:
 
 
 def cause(code: str, severity: str = "act", share: float | str = 0.12, **cells: Any) -> dict[str, Any]:
-    return {
-        "source": "cause",
-        "code": code,
-        "severity": severity,
-        "subject": "report1.sqlite",
-        "sentence": f"Something of {code} takes 12 ms.",
-        "evidence": "cudaMalloc: 3 times; at most 4 ms",
-        "remedy": "Do it less often.",
-        "unknown": "",
-        "share": share,
-    } | cells
+    row = {"source": "cause", "code": code, "severity": severity, "subject": "report1.sqlite", "share": share}
+    row |= {"sentence": f"Something of {code} takes 12 ms.", "evidence": "cudaMalloc: 3 times; at most 4 ms"}
+    return row | {"remedy": "Do it less often.", "unknown": ""} | cells
 
 
 def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builder:
     """One device for each process."""
     specs = [Spec(p.name, capability="9.0", driver="", libraries="", form="", jitter=0) for p in processes]
     builder = Builder(name, specs, 1, node=RECORDED, cpu="", families=()).build()
-    builder.tables.update(
-        {
-            key: []
-            for key in (
-                "recordings.csv",
-                "tail.csv",
-                "recorded_shares.csv",
-                "kernels.csv",
-                "traces.csv",
-                "slow_samples.csv",
-                "timelines.csv",
-            )
-        }
-    )
+    names = "recordings tail recorded_shares kernels traces slow_samples timelines"
+    builder.tables.update({f"{name}.csv": [] for name in names.split()})
     for index, process in enumerate(processes):
         _add(builder, index, process)
     for row in builder.tables["devices.csv"]:
@@ -100,7 +80,7 @@ def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builde
 
 def _add(builder: Builder, index: int, process: Process) -> None:
     spec = builder.specs[index]
-    builder._run(index, index, spec, 0, RECORDED, RECORDED)
+    builder._run(index, spec, 0, RECORDED, RECORDED)
     builder.tables["runs.csv"][-1].update(cpus="", side_by_side="", trace_state=RECORDED, jit="")
     trusted = not process.clock_problem
     for benchmark, state, n in (
@@ -117,8 +97,8 @@ def _add(builder: Builder, index: int, process: Process) -> None:
             times.update(launch_ns=delay, queue_ns=delay - 4000)
         for metric, value in times.items():
             if n:
-                case = (f"recorded/{benchmark}", f"stream:{state}")
-                builder._case(index, spec, RECORDED, *case, metric, value, n, arm=RECORDED)
+                builder._case(spec, f"recorded/{benchmark}", f"stream:{state}", metric, value, n, arm=RECORDED)
+    shares: dict[tuple[str, str], float] = {}
     for benchmark, n in (("recorded/job", 1), ("recorded/step", process.steps)):
         if process.waits is None or n == 0:
             continue
@@ -126,20 +106,16 @@ def _add(builder: Builder, index: int, process: Process) -> None:
         values = {"step_ns": length, "launches": 1000.0 / n, "gpu_idle_share": sum(process.waits.values())}
         values |= {f"idle_{cause}_ns": length * process.waits.get(cause, 0.0) for cause in CAUSES}
         for metric, value in values.items():
-            builder._case(index, spec, RECORDED, benchmark, "", metric, value, max(n, 2), arm=RECORDED)
+            builder._case(spec, benchmark, "", metric, value, max(n, 2), arm=RECORDED)
             builder.tables["summary.csv"][-1].update(dict.fromkeys(("min", "q1", "p50", "q3", "max", "mean"), value), n=n)
-        builder.tables["recorded_shares.csv"] += [
-            {"device_id": builder._id(index, spec), "of": benchmark, "part": f"idle_{cause}_ns"}
-            | {"share": process.waits.get(cause, 0.0)}
-            for cause in CAUSES
-        ]
+        shares |= {(benchmark, f"idle_{cause}_ns"): process.waits.get(cause, 0.0) for cause in CAUSES}
     known = process.idle + process.busy + process.graphs
     if trusted and known:
-        builder.tables["recorded_shares.csv"].append(
-            {"device_id": builder._id(index, spec), "of": "launches", "part": "idle_stream"}
-            | {"share": (process.idle + process.graphs) / known}
-        )
-    device = {"session_id": builder.session_id, "device_id": builder._id(index, spec)}
+        shares["launches", "idle_stream"] = (process.idle + process.graphs) / known
+    device = {"session_id": builder.session_id, "device_id": builder._id(spec)}
+    builder.tables["recorded_shares.csv"] += [
+        {"device_id": builder._id(spec), "of": of, "part": part, "share": share} for (of, part), share in shares.items()
+    ]
     builder.tables["recordings.csv"].append({**device, "replicate": 0, **_quality(index, process)})
     place = {**device, "process_config": RECORDED, "replicate": 0, "case": "recorded/launch"}
     builder.tables["traces.csv"].append({**place, "state": RECORDED, "launches": process.launches})
@@ -189,39 +165,18 @@ def _quality(index: int, process: Process) -> dict[str, Any]:
     recorder, form, clock = process.recorder
     kernels = process.launches + process.before - process.unknown if process.kernels is None else process.kernels
     ahead = (133_000_000_000, 133_000_000_000) if process.clock_problem else (-977, 4961)
-    return {
-        "file": process.file,
-        "recorder": recorder,
-        "form": form,
-        "clock": clock,
-        "pid": 4000 + index,
-        "rank": "" if process.rank is None else process.rank,
-        "verdict": process.verdict,
-        "answer": process.answer,
-        "launch_answer": process.launch_answer,
-        "tick_ns": process.tick_ns,
-        "threads": 1,
-        "streams": process.streams,
-        "calls": 2 * process.launches,
-        "launches": process.launches,
-        "kernels": kernels,
-        "joined_share": (kernels - process.before) / kernels if kernels else "",
-        "kernels_without_launch": process.before,
-        "launches_without_kernel": process.unknown,
-        "overlap": 15,
-        "early": 0,
-        "zero": 0,
-        "idle_launches": process.idle,
-        "busy_launches": process.busy,
-        "unknown_launches": process.unknown,
-        "graph_launches": process.graphs,
-        "clock_ahead_least_ns": ahead[0],
-        "clock_ahead_most_ns": ahead[1],
-        "clock_drift_ppm": 206 if process.clock_problem else "",
-        "clock_problem": process.clock_problem,
-        "left_out": process.left_out,
-        "remarks": process.remarks,
-    } | (process.clock or {})
+    joined = (kernels - process.before) / kernels if kernels else ""
+    found = {"file": process.file, "recorder": recorder, "form": form, "clock": clock, "pid": 4000 + index}
+    found |= {"rank": "" if process.rank is None else process.rank, "verdict": process.verdict, "answer": process.answer}
+    found |= {"launch_answer": process.launch_answer, "tick_ns": process.tick_ns, "threads": 1, "streams": process.streams}
+    found |= {"calls": 2 * process.launches, "launches": process.launches, "kernels": kernels, "joined_share": joined}
+    found |= {"kernels_without_launch": process.before, "launches_without_kernel": process.unknown}
+    found |= {"overlap": 15, "early": 0, "zero": 0, "idle_launches": process.idle, "busy_launches": process.busy}
+    found |= {"unknown_launches": process.unknown, "graph_launches": process.graphs}
+    found |= {"clock_ahead_least_ns": ahead[0], "clock_ahead_most_ns": ahead[1], "clock_problem": process.clock_problem}
+    found |= {"clock_drift_ppm": 206 if process.clock_problem else ""}
+    found |= {"left_out": process.left_out, "remarks": process.remarks}
+    return found | (process.clock or {})
 
 
 # fmt: off
@@ -251,6 +206,6 @@ def measured() -> Builder:
     specs = [Spec("NVIDIA H200"), Spec("host", backend="host", capability="", call=900, trip=5200)]
     builder = Builder("20261120T093000Z-be57aa", specs, 2, traced=True, families=("launch",)).build()
     for metric, value in (("api_record_ns", 2000.0), ("launch_ns", 2800.0)):
-        builder._case(0, specs[0], "launch", "launch/null", "api:driver/mode:idle", metric, value, 500, arm="traced")
-        builder._case(0, specs[0], "launch", "launch/null", "api:runtime/mode:idle", metric, 1.0, 500, arm="traced")
+        builder._case(builder.specs[0], "launch/null", "api:driver/mode:idle", metric, value, 500, arm="traced")
+        builder._case(builder.specs[0], "launch/null", "api:runtime/mode:idle", metric, 1.0, 500, arm="traced")
     return builder

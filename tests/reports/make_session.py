@@ -13,7 +13,7 @@ import json
 import math
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +42,14 @@ DETAIL_TABLES = (
     "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv recorded_shares.csv tail.csv "
     "published.csv fit.csv check_answers.csv verdicts.csv nights.csv cliffs.csv"
 ).split()
-PROBABILITIES = {
-    "min": 0,
-    "p05": 0.05,
-    "p25": 0.25,
-    "p50": 0.5,
-    "p75": 0.75,
-    "p95": 0.95,
-    "p99": 0.99,
-    "p999": 0.999,
-    "max": 1,
-}
+PROBABILITIES = {"min": 0, "p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+PROBABILITIES |= {"max": 1}
+SUMMARY_PROBABILITIES = {"min": 0, "q1": 0.25, "p50": 0.5, "q3": 0.75, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1}
+
+
+def quantiles(values: np.ndarray, probabilities: dict[str, float]) -> dict[str, str]:
+    found = np.quantile(values, list(probabilities.values()))
+    return {key: f"{value:.10g}" for key, value in zip(probabilities, found, strict=True)}
 
 
 # Of a name that stands not here the compute capability tells.
@@ -93,22 +90,16 @@ class Spec:
     fault: str = ""  # hung, launch-failed or no-cudnn
     form: str = "native"
     wait: str = "spin"
+    index: int = 0  # in its session, which counts them
 
 
-HOST = Spec(
-    "host",
-    backend="host",
-    capability="",
-    call=900,
-    trip=5200,
-    burst=780,
-    jitter=0.03,
-    tflops=0.09,
-    memory=64 << 30,
-    driver="",
-    form="host",
-    libraries="OpenBLAS 0.3.21 (/usr/lib/libopenblas.so.0); oneDNN 2.6.3 (/usr/lib)",
-)
+H200 = Spec("NVIDIA H200", tflops=52.0)
+A100 = Spec("NVIDIA A100-SXM4-80GB", "cuda", "8.0", call=2900, trip=8100, burst=2500, tflops=17.5, memory=80 << 30)
+V100 = Spec("Tesla V100-SXM2-16GB", "cuda", "7.0", call=3900, trip=10400, burst=3400, tflops=13.5, memory=16 << 30)
+K40M = Spec("Tesla K40m", "cuda", "3.5", call=5200, trip=15200, burst=4700, tflops=3.4, memory=12 << 30, form="portable")
+K40M = replace(K40M, driver="470.256.02", libraries="cuBLAS 10.2.3 (/opt/cuda-10.2/lib64/libcublas.so.10)", fault="no-cudnn")
+HOST = Spec("host", "host", "", call=900, trip=5200, burst=780, tflops=0.09, memory=64 << 30, form="host", driver="")
+HOST = replace(HOST, jitter=0.03, libraries="OpenBLAS 0.3.21 (/usr/lib/libopenblas.so.0); oneDNN 2.6.3 (/usr/lib)")
 
 
 @dataclass
@@ -130,22 +121,22 @@ class Builder:
     def build(self) -> Builder:
         self.random = np.random.default_rng(self.seed)
         self.tables = {name: [] for name in SESSION_TABLES}
-        for index, spec in enumerate(self.specs):
-            self._device(index, spec)
+        self.specs = [replace(spec, index=i) for i, spec in enumerate(self.specs)]
+        for spec in self.specs:
+            self._device(spec)
+        usable = [spec for spec in self.specs if spec.usable]
         plan = [
-            (i, s, r, a, f)
-            for f in self.families
-            for r in range(self.replicates)
-            for i, s in enumerate(self.specs)
-            if s.usable
-            for a in (("plain", "traced") if self.traced and f == "launch" else ("plain",))
+            (spec, replicate, arm, family)
+            for family in self.families
+            for replicate in range(self.replicates)
+            for spec in usable
+            for arm in (("plain", "traced") if self.traced and family == "launch" else ("plain",))
         ]
         self.random.shuffle(plan)
-        for order, (i, spec, replicate, arm, family) in enumerate(plan):
-            self._run(order, i, spec, replicate, arm, family)
-        for i, spec in enumerate(self.specs):
-            if spec.usable:
-                self._cases(i, spec)
+        for order, run in enumerate(plan):
+            self._run(order, *run)
+        for spec in usable:
+            self._cases(spec)
         self.info = self._session()
         return self
 
@@ -189,8 +180,8 @@ class Builder:
     def _answers(self) -> list[dict[str, Any]]:
         """A line for each device, by its empty launch on an idle stream."""
         rows = []
-        for index, spec in enumerate(self.specs):
-            device = {"session_id": self.session_id, "device_id": self._id(index, spec)}
+        for spec in self.specs:
+            device = {"session_id": self.session_id, "device_id": self._id(spec)}
             calls = [
                 row
                 for row in self.tables["summary.csv"]
@@ -237,26 +228,26 @@ class Builder:
         for row in self.tables["summary.csv"]:
             if row["status"] == "ok":
                 row.update(within_run_cv_lo=0.028, within_run_cv_hi=0.032)
-        for index, spec in enumerate(self.specs):
+        for spec in self.specs:
             if spec.usable and not spec.fault:
-                self._details(index, spec, blocks)
-        alike = [(i, s) for i, s in enumerate(self.specs) if s.name == self.specs[0].name]
+                self._details(spec, blocks)
+        alike = [spec for spec in self.specs if spec.name == self.specs[0].name]
         if len(alike) > 2:
             case = "launch/null/api:driver/mode:idle"
             key = {"session_id": self.session_id, "arm": "plain", "process_config": "launch", "case": case}
             for metric in ("api_ns", "roundtrip_ns"):
                 self.tables["variation.csv"].append(
-                    {**key, "scope": alike[0][1].name, "metric": metric, "level": "devices"}
+                    {**key, "scope": alike[0].name, "metric": metric, "level": "devices"}
                     | {"groups": len(alike), "cv": 0.052, "cv_lo": 0.027, "cv_hi": 0.34}
                 )
-            odd = {**key, "device_id": self._id(*alike[1]), "metric": "roundtrip_ns"}
+            odd = {**key, "device_id": self._id(alike[1]), "metric": "roundtrip_ns"}
             odd.update(ratio=1.1032, ratio_lo=1.087, ratio_hi=1.1195)
             self.tables["outlier_devices.csv"].append(odd)
         return self
 
-    def _details(self, index: int, spec: Spec, blocks: int) -> None:
+    def _details(self, spec: Spec, blocks: int) -> None:
         gpu = spec.backend == "cuda"
-        device = {"session_id": self.session_id, "device_id": self._id(index, spec)}
+        device = {"session_id": self.session_id, "device_id": self._id(spec)}
         api = "driver" if gpu else "queue"
         idle, burst = (f"launch/null/api:{api}/mode:{mode}" for mode in ("idle", "burst"))
         add = {name: self.tables[name].append for name in DETAIL_TABLES}
@@ -293,7 +284,7 @@ class Builder:
                 | {"total_ns": 250_000, "mean_ns": 2500, "shortest_ns": 2300, "longest_ns": 2900}
             )
         for replicate in range(self.replicates):
-            self._blocks(index, spec, device, idle, replicate, blocks)
+            self._blocks(spec, device, idle, replicate, blocks)
             for process_config in ("launch", "launch+trace_level=kernels"):
                 add["traces.csv"](
                     {**device, "process_config": process_config, "replicate": replicate, "case": "", "state": "ok"}
@@ -303,9 +294,9 @@ class Builder:
         for event in around:
             add["timelines.csv"]({**device, **event})
 
-    def _blocks(self, index: int, spec: Spec, device: dict, case: str, replicate: int, blocks: int) -> None:
+    def _blocks(self, spec: Spec, device: dict, case: str, replicate: int, blocks: int) -> None:
         for block in range(blocks):
-            begin = 10**12 + (replicate * 30 + index) * 10**9 + block * 17_000_000
+            begin = 10**12 + (replicate * 30 + spec.index) * 10**9 + block * 17_000_000
             key = {**device, "arm": "plain", "process_config": "launch", "replicate": replicate}
             key.update(case=case, block=block)
             p50 = round(spec.trip * (1 + 0.01 * self.random.standard_normal()), 1)
@@ -321,252 +312,136 @@ class Builder:
                 values.update(clock_reasons=0x4 | 0x20, held_by_power_cap_ns=1_200_000 * block)
             self.tables["telemetry.csv"].append({**key, "at_ns": begin + 16_500_000, **values})
 
-    def _common(self, index: int, spec: Spec) -> dict[str, Any]:
+    def _common(self, spec: Spec) -> dict[str, Any]:
         return {
             "session_id": self.session_id,
             "node": self.node,
-            "device_id": self._id(index, spec),
+            "device_id": self._id(spec),
             "device_name": spec.name,
             "simulated": str(spec.simulated).lower(),
         }
 
     @staticmethod
-    def _id(index: int, spec: Spec) -> str:
-        return "host" if spec.backend == "host" else f"GPU-{index:08x}"
+    def _id(spec: Spec) -> str:
+        return "host" if spec.backend == "host" else f"GPU-{spec.index:08x}"
 
-    def _device(self, index: int, spec: Spec) -> None:
-        gpu = spec.backend == "cuda"
-        self.tables["devices.csv"].append(
-            {
-                **self._common(index, spec),
-                "device_index": index if gpu else "",
-                "backend": spec.backend,
-                "compute_capability": spec.capability,
-                "released": RELEASED.get(spec.name, "2025-01" if gpu and spec.capability else ""),
-                "release_known": str(spec.name in RELEASED).lower(),
-                "uuid": f"GPU-{index:08x}-0000-4000-8000-00000000000{index}" if gpu else "",
-                "pci_bus_id": f"00000000:{index + 1:02X}:00.0" if gpu else "",
-                "memory_bytes": spec.memory if spec.usable else "",
-                "multiprocessors": 132 if gpu and spec.usable else "",
-                "clock_mhz": 1980 if gpu and spec.usable else "",
-                "memory_clock_mhz": 3201 if gpu and spec.usable else "",
-                "memory_bus_bits": 6144 if gpu and spec.usable else "",
-                "l2_bytes": 50 << 20 if gpu and spec.usable else "",
-                "driver_version": spec.driver,
-                "libraries": spec.libraries if spec.usable else "",
-                "host_cpu": self.cpu,
-                "usable": str(spec.usable).lower(),
-                "reason": spec.reason,
-            }
-        )
+    def _device(self, spec: Spec) -> None:
+        gpu, index = spec.backend == "cuda", spec.index
+        row = {**self._common(spec), "backend": spec.backend, "compute_capability": spec.capability, "host_cpu": self.cpu}
+        row |= {"released": RELEASED.get(spec.name, "2025-01" if gpu and spec.capability else "")}
+        row |= {"release_known": str(spec.name in RELEASED).lower(), "driver_version": spec.driver}
+        row |= {"usable": str(spec.usable).lower(), "reason": spec.reason}
+        if gpu:
+            row |= {"device_index": index, "uuid": f"GPU-{index:08x}-0000-4000-8000-00000000000{index}"}
+            row |= {"pci_bus_id": f"00000000:{index + 1:02X}:00.0"}
+        if spec.usable:
+            row |= {"memory_bytes": spec.memory, "libraries": spec.libraries}
+        if gpu and spec.usable:
+            row |= {"multiprocessors": 132, "clock_mhz": 1980, "memory_clock_mhz": 3201, "memory_bus_bits": 6144}
+            row |= {"l2_bytes": 50 << 20}
+        self.tables["devices.csv"].append(row)
 
-    def _run(self, order: int, index: int, spec: Spec, replicate: int, arm: str, family: str) -> None:
-        status, reason = "ok", ""
+    def _run(self, order: int, spec: Spec, replicate: int, arm: str, family: str) -> None:
+        row = {
+            **self._common(spec),
+            "replicate": replicate,
+            "arm": arm,
+            "process_config": family,
+            "attempt": 0,
+            "status": "ok",
+        }
         if spec.fault == "hung" and replicate == 1:
-            status, reason = (
-                "failed",
-                "no heartbeat for 120 s in launch/null; the worker was killed",
-            )
-        self.tables["runs.csv"].append(
-            {
-                **self._common(index, spec),
-                "replicate": replicate,
-                "arm": arm,
-                "process_config": family,
-                "attempt": 0,
-                "status": status,
-                "reason": reason,
-                "begin_utc": f"2026-11-20T{9 + order // 60:02d}:{order % 60:02d}:07Z",
-                "duration_s": f"{20 + 10 * self.random.random():.2f}",
-                "pid": 4000 + order,
-                "cpus": str(3 + index),
-                "side_by_side": 1 if family == "launch" else 8,
-                "begin_ns": 1_000_000_000 + order,
-                "fingerprint": json.dumps({"wait": spec.wait, "device": spec.name}),
-                "cases_ok": 3,
-                "cases_failed": 0,
-                "kernel_form": spec.form,
-                "jit": {"native": "false", "portable": "true"}.get(spec.form, ""),
-                "records_file": f"records/{self.node}.{index}.r{replicate}.{arm}.{family}.jsonl",
-            }
-        )
+            row |= {"status": "failed", "reason": "no heartbeat for 120 s in launch/null; the worker was killed"}
+        row |= {"begin_utc": f"2026-11-20T{9 + order // 60:02d}:{order % 60:02d}:07Z", "begin_ns": 1_000_000_000 + order}
+        row |= {"duration_s": f"{20 + 10 * self.random.random():.2f}", "pid": 4000 + order, "cpus": str(3 + spec.index)}
+        row |= {"side_by_side": 1 if family == "launch" else 8, "cases_ok": 3, "cases_failed": 0, "kernel_form": spec.form}
+        row |= {"fingerprint": json.dumps({"wait": spec.wait, "device": spec.name})}
+        row |= {"jit": {"native": "false", "portable": "true"}.get(spec.form, "")}
+        row |= {"records_file": f"records/{self.node}.{spec.index}.r{replicate}.{arm}.{family}.jsonl"}
+        self.tables["runs.csv"].append(row)
 
-    def _cases(self, index: int, spec: Spec) -> None:
-        api = "queue" if spec.backend == "host" else "driver"
+    def _cases(self, spec: Spec) -> None:
         if spec.fault == "launch-failed":
             for mode in ("idle", "burst"):
-                self._blank(
-                    index,
-                    spec,
-                    "launch",
-                    "launch/null",
-                    f"api:{api}/mode:{mode}",
-                    "failed",
-                    "cuLaunchKernelEx: CUDA_ERROR_ECC_UNCORRECTABLE (214)",
-                )
+                why = "cuLaunchKernelEx: CUDA_ERROR_ECC_UNCORRECTABLE (214)"
+                self._blank(spec, "launch/null", f"api:{self._api(spec)}/mode:{mode}", "failed", why)
             return
-        if "launch" in self.families:
-            self._launch(index, spec, api)
-        if "matmul" in self.families:
-            self._matmul(index, spec)
-        if "convolution" in self.families:
-            self._convolution(index, spec)
-        if "allocation" in self.families:
-            self._allocation(index, spec)
+        of = {"launch": self._launch, "matmul": self._matmul}
+        of |= {"convolution": self._convolution, "allocation": self._allocation}
+        for family, add in of.items():
+            if family in self.families:
+                add(spec)
 
-    def _launch(self, index: int, spec: Spec, api: str) -> None:
-        apis = [(api, 1.0)] if spec.backend == "host" else [(api, 1.0), ("runtime", 1.08)]
+    @staticmethod
+    def _api(spec: Spec) -> str:
+        return "queue" if spec.backend == "host" else "driver"
+
+    def _launch(self, spec: Spec) -> None:
+        host, api = spec.backend == "host", self._api(spec)
+        base = (("idle", "api_ns", spec.call), ("idle", "roundtrip_ns", spec.trip), ("burst", "per_launch_ns", spec.burst))
         for arm, cost in (("plain", 1.0), ("traced", 1.6))[: 1 + self.traced]:
-            for name, factor in apis:
-                for mode, metric, base in (
-                    ("idle", "api_ns", spec.call),
-                    ("idle", "roundtrip_ns", spec.trip),
-                    ("burst", "per_launch_ns", spec.burst),
-                ):
-                    self._case(
-                        index,
-                        spec,
-                        "launch",
-                        "launch/null",
-                        f"api:{name}/mode:{mode}",
-                        metric,
-                        base * factor * cost,
-                        4000,
-                        stray=0.002,
-                        arm=arm,
-                    )
-        if spec.backend == "host":
-            self._blank(
-                index,
-                spec,
-                "launch",
-                "launch/graph",
-                f"api:{api}/mode:idle",
-                "unsupported",
-                "the host device has no graphs",
-            )
+            for name, factor in ((api, 1.0), ("runtime", 1.08))[: 2 - host]:
+                for mode, metric, ns in base:
+                    params = f"api:{name}/mode:{mode}"
+                    self._case(spec, "launch/null", params, metric, ns * factor * cost, 4000, stray=0.002, arm=arm)
+        if host:
+            self._blank(spec, "launch/graph", f"api:{api}/mode:idle", "unsupported", "the host device has no graphs")
 
-    def _matmul(self, index: int, spec: Spec) -> None:
+    def _matmul(self, spec: Spec) -> None:
         for kind, speed in (("fp32", 1.0), ("fp16", 7.0), ("tf32", 4.0)):
             for size in (256, 512, 1024, 2048, 4096, 8192):
-                params = f"size:{size}/type:{kind}/cache:warm"
+                case = ("matmul/library", f"size:{size}/type:{kind}/cache:warm")
                 if kind != "fp32" and spec.backend == "host":
-                    self._blank(
-                        index,
-                        spec,
-                        "matmul",
-                        "matmul/library",
-                        params,
-                        "unsupported",
-                        f"OpenBLAS has no {kind} gemm",
-                    )
-                    continue
-                if kind == "tf32" and float(spec.capability or 0) < 8:
-                    self._blank(
-                        index,
-                        spec,
-                        "matmul",
-                        "matmul/library",
-                        params,
-                        "unsupported",
-                        "tf32 needs compute capability 8.0",
-                    )
-                    continue
-                rate = spec.tflops * speed / (1 + (1400 / size) ** 1.7)
-                self._work(index, spec, "matmul", "matmul/library", params, rate, 2 * size**3 / 1e12)
+                    self._blank(spec, *case, "unsupported", f"OpenBLAS has no {kind} gemm")
+                elif kind == "tf32" and float(spec.capability or 0) < 8:
+                    self._blank(spec, *case, "unsupported", "tf32 needs compute capability 8.0")
+                else:
+                    rate = spec.tflops * speed / (1 + (1400 / size) ** 1.7)
+                    self._work(spec, *case, rate, 2 * size**3 / 1e12)
 
-    def _convolution(self, index: int, spec: Spec) -> None:
+    def _convolution(self, spec: Spec) -> None:
         layers = ("stem_7x7", "res2_1x1", "res2_3x3", "res3_3x3", "res4_3x3", "res5_3x3", "dw_3x3")
+        without = "cuDNN was not found: libcudnn.so.9: cannot open shared object file"
         for i, layer in enumerate(layers):
             for kind, speed in (("fp32", 0.6), ("fp16", 3.5)):
-                params = f"layer:{layer}/n:8/type:{kind}/cache:warm"
+                case = ("convolution/library", f"layer:{layer}/n:8/type:{kind}/cache:warm")
                 if spec.fault == "no-cudnn":
-                    self._blank(
-                        index,
-                        spec,
-                        "convolution",
-                        "convolution/library",
-                        params,
-                        "skipped",
-                        "cuDNN was not found: libcudnn.so.9: cannot open shared object file",
-                    )
+                    self._blank(spec, *case, "skipped", without)
                 elif kind == "fp16" and spec.backend == "host":
-                    self._blank(
-                        index,
-                        spec,
-                        "convolution",
-                        "convolution/library",
-                        params,
-                        "unsupported",
-                        "this CPU has no fp16 convolution in oneDNN",
-                    )
+                    self._blank(spec, *case, "unsupported", "this CPU has no fp16 convolution in oneDNN")
                 else:
                     rate = spec.tflops * speed * (0.25 + 0.12 * i if i < 6 else 0.04)
-                    self._work(index, spec, "convolution", "convolution/library", params, rate, 0.01)
+                    self._work(spec, *case, rate, 0.01)
 
-    def _allocation(self, index: int, spec: Spec) -> None:
-        for allocator, base, slope in (
-            ("direct", 4e4, 0.3),
-            ("mapped", 9e4, 0.2),
-            ("pool", 700, 0.02),
-        ):
+    def _allocation(self, spec: Spec) -> None:
+        for allocator, base, slope in (("direct", 4e4, 0.3), ("mapped", 9e4, 0.2), ("pool", 700, 0.02)):
             for power in (12, 16, 20, 24, 28):
-                params = f"allocator:{allocator}/bytes:{1 << power}"
+                case = ("allocation/latency", f"allocator:{allocator}/bytes:{1 << power}")
                 cost = base * (1 + slope * max(0, power - 20) ** 2)
                 for metric, factor in (("call_ns", 1), ("free_ns", 0.7), ("first_touch_ns", 0.2)):
-                    if metric == "first_touch_ns" and allocator == "pool":
-                        continue
-                    self._case(
-                        index,
-                        spec,
-                        "allocation",
-                        "allocation/latency",
-                        params,
-                        metric,
-                        cost * factor,
-                        400,
-                        stray=0.01,
-                    )
+                    if metric != "first_touch_ns" or allocator != "pool":
+                        self._case(spec, *case, metric, cost * factor, 400, stray=0.01)
 
-    def _work(
-        self,
-        index: int,
-        spec: Spec,
-        process_config: str,
-        benchmark: str,
-        params: str,
-        rate: float,
-        work: float,
-    ) -> None:
-        self._case(index, spec, process_config, benchmark, params, "device_ns", work / rate * 1e9, 200)
-        self._case(
-            index,
-            spec,
-            process_config,
-            benchmark,
-            params,
-            "tflops",
-            rate,
-            200,
-            unit="TFLOP/s",
-            direction="higher",
-        )
+    def _work(self, spec: Spec, benchmark: str, params: str, rate: float, work: float) -> None:
+        self._case(spec, benchmark, params, "device_ns", work / rate * 1e9, 200)
+        self._case(spec, benchmark, params, "tflops", rate, 200, unit="TFLOP/s", direction="higher")
 
     def _case(
         self,
-        index: int,
         spec: Spec,
-        process_config: str,
         benchmark: str,
         params: str,
         metric: str,
         base: float,
         n: int,
+        *,
         unit: str = "ns",
         direction: str = "lower",
         stray: float = 0.0,
-        arm: str = "plain",
+        **row: str,  # its arm and its process_config
     ) -> None:
+        common = self._row(spec, benchmark, params, **row) | {"metric": metric, "unit": unit}
+        key = {k: common[k] for k in ("session_id", "device_id", "arm", "process_config", "metric", "unit")}
         runs = []
         for replicate in range(self.replicates):
             if spec.fault == "hung" and replicate == 1:
@@ -580,131 +455,60 @@ class Builder:
                 values = base * base / values
             values = np.round(values) if unit == "ns" else values
             runs.append(values)
-            quantiles = np.quantile(values, list(PROBABILITIES.values()))
-            self.tables["run_quantiles.csv"].append(
-                {
-                    "session_id": self.session_id,
-                    "device_id": self._id(index, spec),
-                    "arm": arm,
-                    "process_config": process_config,
-                    "case": f"{benchmark}/{params}".rstrip("/"),
-                    "metric": metric,
-                    "unit": unit,
-                    "replicate": replicate,
-                    "n": n,
-                    **{key: f"{value:.10g}" for key, value in zip(PROBABILITIES, quantiles, strict=True)},
-                }
-            )
+            case = {"case": f"{benchmark}/{params}".rstrip("/"), "replicate": replicate, "n": n}
+            self.tables["run_quantiles.csv"].append(key | case | quantiles(values, PROBABILITIES))
         everything = np.concatenate(runs)
         medians = np.array([np.median(r) for r in runs])
         median = float(np.median(everything))
-        q = {
-            k: f"{v:.10g}"
-            for k, v in zip(
-                ("min", "q1", "p50", "q3", "p90", "p99", "p999", "max"),
-                np.quantile(everything, (0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1)),
-                strict=True,
-            )
-        }
-        if len(everything) < 1000:
-            q["p999"] = ""
-        many = len(runs) >= 6
-        self.tables["summary.csv"].append(
-            {
-                **self._row(index, spec, process_config, benchmark, params, arm),
-                "metric": metric,
-                "unit": unit,
-                "direction": direction,
-                "status": "ok",
-                "runs": len(runs),
-                "n": len(everything),
-                **q,
-                "mean": f"{everything.mean():.10g}",
-                "sd": f"{everything.std(ddof=1):.10g}",
-                "mad": f"{np.median(np.abs(everything - median)):.10g}",
-                "p50_ci_lo": f"{medians.min():.10g}" if many else "",
-                "p50_ci_hi": f"{medians.max():.10g}" if many else "",
-                "within_run_cv": f"{runs[0].std(ddof=1) / median:.6g}" if median else "",
-                "between_run_cv": f"{medians.std(ddof=1) / median:.6g}" if len(runs) > 1 and median else "",
-                "icc": "0.31" if len(runs) > 1 else "",
-                "run_median_range": f"{np.ptp(medians) / np.median(medians):.6g}" if median else "",
-                "lag1": "0.02",
-                "modes": 1,
-                "outlier_share": f"{stray:g}",
-                "source": "host clock" if process_config in ("launch", "allocation") else "device events",
-            }
-        )
+        found = {"n": len(everything), "mean": f"{everything.mean():.10g}", "sd": f"{everything.std(ddof=1):.10g}"}
+        found |= quantiles(everything, SUMMARY_PROBABILITIES) | ({"p999": ""} if len(everything) < 1000 else {})
+        found |= {"mad": f"{np.median(np.abs(everything - median)):.10g}"}
+        if median:
+            found |= {"within_run_cv": f"{runs[0].std(ddof=1) / median:.6g}"}
+            found |= {"run_median_range": f"{np.ptp(medians) / np.median(medians):.6g}"}
+        if len(runs) > 1:
+            found |= {"between_run_cv": f"{medians.std(ddof=1) / median:.6g}" if median else "", "icc": "0.31"}
+        if len(runs) >= 6:
+            found |= {"p50_ci_lo": f"{medians.min():.10g}", "p50_ci_hi": f"{medians.max():.10g}"}
+        clock = "host clock" if common["process_config"] in ("launch", "allocation") else "device events"
+        found |= {"lag1": "0.02", "modes": 1, "outlier_share": f"{stray:g}", "source": clock}
+        self.tables["summary.csv"].append({**common, "direction": direction, "status": "ok", "runs": len(runs)} | found)
 
-    def _blank(
-        self,
-        index: int,
-        spec: Spec,
-        process_config: str,
-        benchmark: str,
-        params: str,
-        status: str,
-        reason: str,
-    ) -> None:
-        self.tables["summary.csv"].append(
-            {**self._row(index, spec, process_config, benchmark, params), "status": status, "reason": reason}
-        )
+    def _blank(self, spec: Spec, benchmark: str, params: str, status: str, reason: str, **row: str) -> None:
+        self.tables["summary.csv"].append({**self._row(spec, benchmark, params, **row), "status": status, "reason": reason})
 
-    def _row(
-        self, index: int, spec: Spec, process_config: str, benchmark: str, params: str, arm: str = "plain"
-    ) -> dict[str, Any]:
-        return {
-            **self._common(index, spec),
-            "backend": spec.backend,
-            "compute_capability": spec.capability,
-            "arm": arm,
-            "process_config": process_config,
-            "benchmark": benchmark,
-            "params": params,
-        }
+    def _row(self, spec: Spec, benchmark: str, params: str, arm: str = "plain", process_config: str = "") -> dict[str, Any]:
+        device = {**self._common(spec), "backend": spec.backend, "compute_capability": spec.capability}
+        process_config = process_config or benchmark.partition("/")[0]
+        return device | {"arm": arm, "process_config": process_config, "benchmark": benchmark, "params": params}
 
     def _session(self) -> dict[str, Any]:
+        begun = {"begin_utc": "2026-11-20T09:30:00Z", "end_utc": "2026-11-20T09:52:41Z", "state": self.state}
+        asked = {"command_line": ["launchgap", "run", "--profile", "quick"], "seed": 20261120, "profile": "quick"}
+        host = {"node": self.node, "os": "Debian GNU/Linux 12", "kernel": "6.1.0-40-amd64", "cpu_model": self.cpu}
+        host |= {"cores": 96, "memory_bytes": 1 << 40, "governor": "performance", "numa_nodes": 2}
+        build = {"type": "Release", "compiler": "GNU 12.2.0", "git": "abc1234"}
+        note = {"severity": "warning", "text": "persistence mode is off: a fresh process waits for the driver"}
+        took = [
+            {
+                "device_id": self._id(s),
+                "first_ms": 812.4 + s.index,
+                "again_ms": 203.1,
+                "with_keeper_ms": 141.9,
+                "keeper": True,
+            }
+            for s in self.specs
+            if s.backend == "cuda" and s.usable
+        ]
         return {
-            "schema": "launchgap/1",
-            "record": "session",
-            "session_id": self.session_id,
-            "begin_utc": "2026-11-20T09:30:00Z",
-            "end_utc": "2026-11-20T09:52:41Z",
-            "state": self.state,
-            "command_line": ["launchgap", "run", "--profile", "quick"],
-            "seed": 20261120,
-            "profile": "quick",
-            "replicates": self.replicates,
-            "launchgap_version": "0.1.0",
-            "build": {"type": "Release", "compiler": "GNU 12.2.0", "git": "abc1234"},
-            "host": {
-                "node": self.node,
-                "os": "Debian GNU/Linux 12",
-                "kernel": "6.1.0-40-amd64",
-                "cpu_model": self.cpu,
-                "cores": 96,
-                "memory_bytes": 1 << 40,
-                "governor": "performance",
-                "numa_nodes": 2,
-            },
-            "devices": self.tables["devices.csv"],
-            "notes": [
-                {
-                    "severity": "warning",
-                    "text": "persistence mode is off: a fresh process waits for the driver",
-                }
-            ],
-            "initialisation": [
-                {
-                    "device_id": self._id(i, s),
-                    "first_ms": 812.4 + i,
-                    "again_ms": 203.1,
-                    "with_keeper_ms": 141.9,
-                    "keeper": True,
-                }
-                for i, s in enumerate(self.specs)
-                if s.backend == "cuda" and s.usable
-            ],
-        }
+            "schema": "launchgap/1", "record": "session", "session_id": self.session_id, **begun, **asked,
+            "replicates": self.replicates, "launchgap_version": "0.1.0", "build": build, "host": host,
+            "devices": self.tables["devices.csv"], "notes": [note], "initialisation": took,
+        }  # fmt: skip
+
+
+def one_gpu(replicates: int = 1) -> Builder:
+    return Builder("s", [Spec("NVIDIA H200")], replicates, families=("launch",)).build()
 
 
 def host_only() -> Builder:
@@ -713,50 +517,16 @@ def host_only() -> Builder:
 
 def eight_gpus(replicates: int = 3, traced: bool = False) -> Builder:
     """Eight GPUs and the host: one cannot be opened, one hangs, one fails, one has no cuDNN."""
-    h200 = dict(name="NVIDIA H200", tflops=52.0)
+    closed = "cuCtxCreate: CUDA_ERROR_SYSTEM_NOT_READY (802); is the fabric manager running?"
     specs = [
-        Spec(**h200),
-        Spec(**h200, call=2360, jitter=0.02),
-        Spec(
-            "NVIDIA H100 80GB HBM3",
-            usable=False,
-            reason="cuCtxCreate: CUDA_ERROR_SYSTEM_NOT_READY (802); is the fabric manager running?",
-        ),
-        Spec(**h200, fault="hung"),
-        Spec(**h200, fault="launch-failed"),
-        Spec(
-            "NVIDIA A100-SXM4-80GB",
-            capability="8.0",
-            call=2900,
-            trip=8100,
-            burst=2500,
-            tflops=17.5,
-            memory=80 << 30,
-            jitter=0.16,
-        ),
-        Spec(
-            "Tesla V100-SXM2-16GB",
-            capability="7.0",
-            call=3900,
-            trip=10400,
-            burst=3400,
-            tflops=13.5,
-            memory=16 << 30,
-            fault="no-cudnn",
-        ),
-        Spec(
-            "Tesla K40m",
-            capability="3.5",
-            call=5200,
-            trip=15200,
-            burst=4700,
-            tflops=3.4,
-            memory=12 << 30,
-            form="portable",
-            driver="470.256.02",
-            libraries="cuBLAS 10.2.3 (/opt/cuda-10.2/lib64/libcublas.so.10)",
-            fault="no-cudnn",
-        ),
+        H200,
+        replace(H200, call=2360, jitter=0.02),
+        Spec("NVIDIA H100 80GB HBM3", usable=False, reason=closed),
+        replace(H200, fault="hung"),
+        replace(H200, fault="launch-failed"),
+        replace(A100, jitter=0.16),
+        replace(V100, fault="no-cudnn"),
+        K40M,
         HOST,
     ]
     return Builder("20261120T093000Z-8badf0", specs, replicates, traced=traced, node="dgx-07").build()
@@ -764,8 +534,7 @@ def eight_gpus(replicates: int = 3, traced: bool = False) -> Builder:
 
 def traced() -> Builder:
     """Four GPUs of one name, one of them slower, and the host, with everything that is traced."""
-    h200 = dict(name="NVIDIA H200", tflops=52.0)
-    specs = [Spec(**h200), Spec(**h200, trip=7400), Spec(**h200), Spec(**h200), HOST]
+    specs = [H200, replace(H200, trip=7400), H200, H200, HOST]
     builder = Builder("20261120T093000Z-7ace00", specs, 6, traced=True, node="dgx-08")
     return builder.build().with_details()
 
@@ -774,11 +543,7 @@ def costs() -> Builder:
     """Two GPUs and the host, with the cases of what makes a launch cost."""
     from make_costs import add_costs
 
-    specs = [
-        Spec("NVIDIA H200"),
-        Spec("NVIDIA A100-SXM4-80GB", capability="8.0", call=2900, trip=8100, burst=2500),
-        HOST,
-    ]
+    specs = [Spec("NVIDIA H200"), replace(A100, tflops=60, memory=141 << 30), HOST]
     return add_costs(Builder("20261120T093000Z-c0575a", specs, 5, families=("launch",)).build())
 
 
@@ -791,7 +556,7 @@ def checked() -> Builder:
     verdicts = "slower suspect invalid no-baseline unstable watch faster same".split()
     for i, verdict in enumerate(verdicts):
         key = {"arm": "plain", "process_config": "launch", "case": f"launch/grid/blocks:{i}", "metric": "api_ns"}
-        key |= {"session_id": builder.session_id, "device_id": builder._id(0, builder.specs[0])}
+        key |= {"session_id": builder.session_id, "device_id": builder._id(builder.specs[0])}
         row, nights = make_nights.checked(key, verdict, nights=120, seed=i)
         builder.tables["verdicts.csv"].append(row)
         builder.tables["nights.csv"] += nights
@@ -818,34 +583,23 @@ def hostile() -> Builder:
     bad = HOSTILE.replace("\x00", "")  # a NUL cannot stand in a CSV file that Python reads
     spec = Spec(bad, reason=bad, driver=bad, libraries=f"{bad} 1.0 ({bad}); {bad}")
     builder = Builder(
-        "</style><img src=x onerror=alert(2)>",
-        [spec, Spec(bad, usable=False, reason=bad)],
-        node=bad,
-        cpu=bad,
+        "</style><img src=x onerror=alert(2)>", [spec, Spec(bad, usable=False, reason=bad)], node=bad, cpu=bad
     ).build()
+    for name, column in (("summary.csv", "params"), ("run_quantiles.csv", "case")):
+        for row in builder.tables[name]:
+            row[column] = row[column].replace("stem_7x7", "$\\frac{</text><script>}$").replace("fp16", "</svg>\x07&\u202e")
     for row in builder.tables["summary.csv"]:
         row["source"] = bad
-        row["params"] = row["params"].replace("stem_7x7", "$\\frac{</text><script>}$")
-        row["params"] = row["params"].replace("fp16", "</svg>\x07&\u202e")
-    for row in builder.tables["run_quantiles.csv"]:
-        row["case"] = row["case"].replace("stem_7x7", "$\\frac{</text><script>}$")
-        row["case"] = row["case"].replace("fp16", "</svg>\x07&\u202e")
     builder.tables["summary.csv"].append(
         {**builder.tables["summary.csv"][0], "benchmark": bad, "status": "failed", "reason": bad}
     )
     for row in builder.tables["runs.csv"]:
-        row["reason"] = bad
-        row["status"] = "failed"
+        row |= {"reason": bad, "status": "failed", "measured_under_tool": bad, "other_processes": 2, "steady": "false"}
     builder.with_details()
     import make_nights
 
-    key = {
-        "session_id": builder.session_id,
-        "device_id": builder._id(0, spec),
-        "arm": "plain",
-        "process_config": bad,
-        "case": bad,
-    }
+    key = {"session_id": builder.session_id, "device_id": builder._id(builder.specs[0])}
+    key |= {"arm": "plain", "process_config": bad, "case": bad}
     found, nights = make_nights.checked({**key, "metric": bad}, "slower", nights=30)
     hostile_night = dict.fromkeys(("night", "begin_utc", "verdict", "changed", "invalid"), bad)
     builder.tables["verdicts.csv"] = [found | {"reason": bad, "changed": bad, "steadiness": bad, "steadiness_reason": bad}]
@@ -856,15 +610,8 @@ def hostile() -> Builder:
     builder.tables["answers.csv"] = [
         row | dict.fromkeys(("verdict", "note", "sentence", "kind"), bad) for row in builder._answers()
     ]
-    builder.tables["findings.csv"] = [
-        finding(
-            severity,
-            bad,
-            bad,
-            **dict.fromkeys(("source", "subject", "evidence", "remedy", "unknown", "effects", "cases"), bad),
-        )
-        for severity in ("prevents", "act", "note", bad)
-    ]
+    others = dict.fromkeys(("source", "subject", "evidence", "remedy", "unknown", "effects", "cases"), bad)
+    builder.tables["findings.csv"] = [finding(level, bad, bad, **others) for level in ("prevents", "act", "note", bad)]
     for name in DETAIL_TABLES:
         for row in builder.tables[name]:
             keys = {"kernel", "grid", "block", "level", "row", "name", "telemetry", "events"} & row.keys()
@@ -875,10 +622,6 @@ def hostile() -> Builder:
         builder.tables["traces.csv"].append(
             {**builder.tables["traces.csv"][0], "process_config": bad, "state": state, "reason": bad} | {"case": bad}
         )
-    for row in builder.tables["runs.csv"]:
-        row["measured_under_tool"] = bad
-        row["other_processes"] = 2
-        row["steady"] = "false"
     for row in list(builder.tables["traces.csv"]):
         builder.tables["traces.csv"].append({**row, "doubtful": "true", "faults": bad})
     builder.info["notes"] = [
@@ -893,32 +636,14 @@ def hostile() -> Builder:
 def killed() -> Builder:
     """A session that was killed while its first device was measured."""
     builder = Builder(
-        "20261120T093000Z-deadbe",
-        [Spec("NVIDIA H200"), HOST],
-        2,
-        families=("launch",),
-        state="running",
+        "20261120T093000Z-deadbe", [Spec("NVIDIA H200"), HOST], 2, families=("launch",), state="running"
     ).build()
     tables = builder.tables
-    tables["summary.csv"] = [
-        r for r in tables["summary.csv"] if r["device_name"] != "host" and r["metric"] != "per_launch_ns"
-    ]
-    tables["run_quantiles.csv"] = [
-        r
-        for r in tables["run_quantiles.csv"]
-        if r["device_id"] != "host" and r["metric"] != "per_launch_ns" and r["replicate"] == 0
-    ]
+    for name in ("summary.csv", "run_quantiles.csv"):
+        gpus = [row for row in tables[name] if row["device_id"] != "host" and row["metric"] != "per_launch_ns"]
+        tables[name] = [row for row in gpus if row.get("replicate", 0) == 0]
     for row in tables["summary.csv"]:
-        row.update(
-            runs=1,
-            p999="",
-            max="",
-            between_run_cv="",
-            icc="",
-            p50_ci_lo="",
-            p50_ci_hi="",
-            source="",
-        )
+        row.update(runs=1, p999="", max="", between_run_cv="", icc="", p50_ci_lo="", p50_ci_hi="", source="")
     for run in tables["runs.csv"]:
         run.update(status="incomplete", reason="", duration_s="", pid="", cpus="", begin_utc="")
     for key in ("end_utc", "build", "seed", "initialisation", "notes", "profile"):
@@ -936,60 +661,12 @@ def empty() -> Builder:
 
 def generations() -> list[Builder]:
     """Four sessions on four nodes, for the generation gap."""
-    old = dict(
-        driver="470.256.02",
-        form="portable",
-        fault="no-cudnn",
-        libraries="cuBLAS 10.2.3 (/opt/cuda-10.2/lib64/libcublas.so.10)",
-    )
+    new = Spec("NVIDIA X900 Prototype", capability="13.0", call=2250, trip=6100, burst=1800, tflops=95, memory=192 << 30)
     parts = [
-        ("h200", [Spec("NVIDIA H200", tflops=52), HOST], "AMD EPYC 9654"),
-        (
-            "k40m",
-            [
-                Spec(
-                    "Tesla K40m",
-                    capability="3.5",
-                    call=5200,
-                    trip=15200,
-                    burst=4700,
-                    tflops=3.4,
-                    memory=12 << 30,
-                    **old,
-                )
-            ],
-            "Intel Xeon E5-2680 v3",
-        ),
-        (
-            "a100",
-            [
-                Spec(
-                    "NVIDIA A100-SXM4-80GB",
-                    capability="8.0",
-                    call=2900,
-                    trip=8100,
-                    burst=2500,
-                    tflops=17.5,
-                    memory=80 << 30,
-                )
-            ],
-            "AMD EPYC 7742",
-        ),
-        (
-            "next",
-            [
-                Spec(
-                    "NVIDIA X900 Prototype",
-                    capability="13.0",
-                    call=2250,
-                    trip=6100,
-                    burst=1800,
-                    tflops=95,
-                    memory=192 << 30,
-                )
-            ],
-            "AMD EPYC 9965",
-        ),
+        ("h200", [H200, HOST], "AMD EPYC 9654"),
+        ("k40m", [K40M], "Intel Xeon E5-2680 v3"),
+        ("a100", [A100], "AMD EPYC 7742"),
+        ("next", [new], "AMD EPYC 9965"),
     ]
     return [
         Builder(f"20261120T093000Z-{name}", specs, cpu=cpu, node=f"node-{name}", seed=i).build()
@@ -997,18 +674,8 @@ def generations() -> list[Builder]:
     ]
 
 
-KINDS = {
-    "host_only": host_only,
-    "eight_gpus": eight_gpus,
-    "traced": traced,
-    "costs": costs,
-    "checked": checked,
-    "recorded": recorded,
-    "simulated": simulated,
-    "hostile": hostile,
-    "killed": killed,
-    "empty": empty,
-}
+MADE = (host_only, eight_gpus, traced, costs, checked, recorded, simulated, hostile, killed, empty)
+KINDS = {make.__name__: make for make in MADE}
 
 
 def main() -> None:

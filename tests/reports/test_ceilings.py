@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
-import re
 from pathlib import Path
 
 import make_gap
 import make_session
 import pytest
-from html_reader import Node, read
-from launchgap_report import __main__ as program
+from html_reader import Node
 from launchgap_report import compare as cmp
 from launchgap_report import gap
 from launchgap_report.session import load
-from report_paths import pairs
+from report_paths import draw_page
 
 COLUMNS = make_session.columns()["ceilings.csv"]
 
@@ -60,18 +58,13 @@ def session_with(tmp_path: Path, name: str, gpu: str, impossible: str = "") -> P
     return folder
 
 
-def page(sessions: list[Path], output: Path) -> Node:
-    assert program.run([*pairs(sessions), "-o", str(output)]) == 0
-    return read(output.read_text(encoding="utf-8"))
-
-
 def cells(row: Node) -> list[str]:
-    return [re.sub(r"\s+", " ", c.text).strip() for c in [*row.all("th"), *row.all("td")]]
+    return [cell.words for cell in (*row.all("th"), *row.all("td"))]
 
 
 def test_the_best_case_of_each_type_and_what_cannot_be(tmp_path: Path) -> None:
-    root = page([session_with(tmp_path, "s", "NVIDIA A100-SXM4-80GB")], tmp_path / "out.html")
-    (section,) = root.all("section", id="matmul")
+    root = draw_page(tmp_path, *([session_with(tmp_path, "s", "NVIDIA A100-SXM4-80GB")]))
+    section = root.section("matmul")
     (table,) = section.all("table")
     head, *rows = (cells(row) for row in table.all("tr"))
     assert "algorithm" not in head, "of products there is none"
@@ -97,7 +90,7 @@ def test_what_cannot_be_is_listed_and_compared_with_nothing(tmp_path: Path) -> N
     assert (cannot.status, cannot.speed) == ("impossible", None) and cannot.value
     assert can.status == "ok" and can.speed is not None
 
-    root = page([old, new], tmp_path / "out.html")
+    root = draw_page(tmp_path, *([old, new]))
     (table,) = root.all("table", id="case-table")
     marked = [row.text for row in table.all("tr") if "above what the GPU can do" in row.text]
     assert marked and all("size:2048/type:fp32" in text.replace("\u200b", "") for text in marked)
@@ -110,7 +103,7 @@ def test_where_nothing_can_be_the_section_still_says_so(tmp_path: Path) -> None:
         writer = csv.DictWriter(file, list(kept[0]))
         writer.writeheader()
         writer.writerows(kept)
-    (section,) = page([folder], tmp_path / "out.html").all("section", id="matmul")
+    section = draw_page(tmp_path, *([folder])).section("matmul")
     assert section.all("figure") == [] and "impossible" in section.text
 
 
@@ -121,6 +114,6 @@ def test_without_ceilings_there_is_no_table(tmp_path: Path, table: str) -> None:
         (folder / "ceilings.csv").unlink()
     else:
         (folder / "ceilings.csv").write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
-    root = page([folder], tmp_path / "out.html")
-    (section,) = root.all("section", id="matmul")
+    root = draw_page(tmp_path, *([folder]))
+    section = root.section("matmul")
     assert section.all("table") == []

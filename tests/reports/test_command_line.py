@@ -34,11 +34,7 @@ def launch(*arguments: str, path: str = str(ROOT / "reports")) -> subprocess.Com
     environment = {**os.environ, "PYTHONPATH": path}
     environment.pop("LAUNCHGAP_DEBUG", None)
     return subprocess.run(
-        [sys.executable, "-m", "launchgap_report", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
+        [sys.executable, "-m", "launchgap_report", *arguments], env=environment, capture_output=True, text=True, timeout=120
     )
 
 
@@ -70,6 +66,18 @@ def session(made: Callable[[str], Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(made("killed"), tmp_path / "session"))
 
 
+@pytest.fixture
+def refused(call: Call, session: Path) -> Callable[..., str]:
+    """What is said of the session's page that cannot be drawn, in one line."""
+
+    def said(output: Path | None = None) -> str:
+        result = call(*pairs([session]), "-o", str(output or session / "out.html"))
+        assert result.returncode == 3
+        return one_line(result)
+
+    return said
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -86,14 +94,11 @@ def test_wrong_usage_is_2(arguments: list[str], says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["session.json", "devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "tables.json"],
+    "name", ["session.json", "devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "tables.json"]
 )
-def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
+def test_a_missing_file_is_named(refused: Callable[..., str], session: Path, name: str) -> None:
     (session / name).unlink()
-    result = call(*pairs([session]), "-o", str(session / "out.html"))
-    assert result.returncode == 3
-    assert f"{session / name}: no such file" in one_line(result)
+    assert f"{session / name}: no such file" in refused()
     assert not (session / "out.html").exists()
 
 
@@ -110,28 +115,12 @@ def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
         ("tables.json", '{"tables":[{"name":"a","columns":[{}]}]}', "an entry of 'columns' has no key"),
         ("summary.csv", "device_id,node\n", "summary.csv: no column session_id, device_name"),
         ("summary.csv", f"{SUMMARY}\na,b\n", f"summary.csv line 2: 2 cells under {SUMMARY.count(',') + 1} headings"),
-        (
-            "summary.csv",
-            f"{SUMMARY}\n{row('summary.csv', status='ok', p50='abc')}\n",
-            "line 2: p50 is 'abc', not a number",
-        ),
-        (
-            "summary.csv",
-            f"{SUMMARY}\n{row('summary.csv', status='ok', p50='nan')}\n",
-            "line 2: p50 is 'nan', not a number",
-        ),
-        (
-            "summary.csv",
-            f"{SUMMARY}\n{row('summary.csv', status='fine')}\n",
-            "line 2: status 'fine' is none of ok, failed",
-        ),
+        ("summary.csv", f"{SUMMARY}\n{row('summary.csv', status='ok', p50='abc')}\n", "line 2: p50 is 'abc', not a number"),
+        ("summary.csv", f"{SUMMARY}\n{row('summary.csv', status='ok', p50='nan')}\n", "line 2: p50 is 'nan', not a number"),
+        ("summary.csv", f"{SUMMARY}\n{row('summary.csv', status='fine')}\n", "line 2: status 'fine' is none of ok, failed"),
         ("summary.csv", f'{SUMMARY}\n"unclosed', "summary.csv line 2: not valid CSV"),
         ("summary.csv", f"{SUMMARY},{SUMMARY}\n", "summary.csv: a heading occurs twice"),
-        (
-            "devices.csv",
-            f"{header('devices.csv')}\n{row('devices.csv', device_index='x')}\n",
-            "device_index is 'x'",
-        ),
+        ("devices.csv", f"{header('devices.csv')}\n{row('devices.csv', device_index='x')}\n", "device_index is 'x'"),
         (
             "run_quantiles.csv",
             f"{header('run_quantiles.csv')}\n{row('run_quantiles.csv', replicate='0', p50='inf')}\n",
@@ -139,20 +128,18 @@ def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
         ),
     ],
 )
-def test_a_damaged_file_is_refused_with_its_line(call: Call, session: Path, name: str, content: str, says: str) -> None:
+def test_a_damaged_file_is_refused_with_its_line(
+    refused: Callable[..., str], session: Path, name: str, content: str, says: str
+) -> None:
     (session / name).write_text(content, encoding="utf-8")
-    result = call(*pairs([session]), "-o", str(session / "out.html"))
-    assert result.returncode == 3
-    assert says in one_line(result)
+    assert says in refused()
 
 
 @pytest.mark.parametrize("name", ["session.json", "summary.csv"])
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(call: Call, session: Path, name: str) -> None:
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(refused: Callable[..., str], session: Path, name: str) -> None:
     (session / name).unlink()
     os.mkfifo(session / name)
-    result = call(*pairs([session]), "-o", str(session / "out.html"))
-    assert result.returncode == 3
-    assert f"{session / name}: is no file" in one_line(result)
+    assert f"{session / name}: is no file" in refused()
 
 
 @pytest.mark.parametrize("name", ["devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv"])
@@ -163,17 +150,13 @@ def test_an_empty_table_is_a_table_without_rows(call: Call, session: Path, name:
     assert (session / "out.html").stat().st_size > 10_000
 
 
-def test_an_unwritable_output_is_named(call: Call, session: Path) -> None:
-    result = call(*pairs([session]), "-o", str(session / "no" / "such" / "out.html"))
-    assert result.returncode == 3
-    assert "cannot be written: No such file or directory" in one_line(result)
+def test_an_unwritable_output_is_named(refused: Callable[..., str], session: Path) -> None:
+    assert "cannot be written: No such file or directory" in refused(session / "no" / "such" / "out.html")
 
 
-def test_an_output_that_is_a_folder_leaves_nothing_behind(call: Call, session: Path) -> None:
+def test_an_output_that_is_a_folder_leaves_nothing_behind(refused: Callable[..., str], session: Path) -> None:
     before = sorted(os.listdir(session.parent))
-    result = call(*pairs([session]), "-o", str(session))
-    assert result.returncode == 3
-    assert "cannot be written" in one_line(result)
+    assert "cannot be written" in refused(session)
     assert sorted(os.listdir(session.parent)) == before
 
 

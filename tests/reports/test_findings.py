@@ -8,10 +8,9 @@ from typing import Any
 
 import make_session
 import pytest
-from html_reader import Node, read
-from launchgap_report import __main__ as program
+from html_reader import Node
 from make_session import finding
-from report_paths import pairs
+from report_paths import draw_page
 
 CASE = "matmul/library/size:2048/type:fp32/cache:warm"
 
@@ -25,27 +24,16 @@ def draw(folder: Path, *sessions: list[dict[str, Any]], doctor: Any = None) -> N
         if doctor is not None:
             builder.info["doctor"] = doctor
         folders.append(builder.write(folder / f"session{i}"))
-    output = folder / "out.html"
-    assert program.run([*pairs(folders), "-o", str(output)]) == 0
-    return read(output.read_text(encoding="utf-8"))
-
-
-def section(root: Node) -> Node:
-    (found,) = root.all("section", id="findings")
-    return found
-
-
-def words(node: Node) -> str:
-    return re.sub(r"\s+", " ", node.text.replace("\xa0", " ")).strip()
+    return draw_page(folder, *folders)
 
 
 def boxes(root: Node) -> list[Node]:
-    return [d for d in section(root).all("div") if "box" in (d.attributes.get("class") or "")]
+    return [d for d in root.section("findings").all("div") if "box" in (d.attributes.get("class") or "")]
 
 
 def folded(root: Node) -> dict[str, Node]:
-    details = section(root).all("details")
-    return {words(d.all("summary")[0]): d for d in details if d.all("ul", class_="findings")}
+    details = root.section("findings").all("details")
+    return {d.all("summary")[0].words: d for d in details if d.all("ul", class_="findings")}
 
 
 def test_a_finding_has_its_evidence_its_remedy_what_is_at_stake_and_what_is_not_known(tmp_path):
@@ -55,7 +43,7 @@ def test_a_finding_has_its_evidence_its_remedy_what_is_at_stake_and_what_is_not_
     )  # fmt: skip
     (box,) = boxes(draw(tmp_path, [row]))
     assert "warning" in box.attributes["class"]
-    said = words(box)
+    said = box.words
     for text in ("act The queue is full.", "12 launches", "3 ms", "effect: late kernels", "Not known: how deep it is"):
         assert text in said
     assert "cause · queue-full · NVIDIA H200 · 25 % of the time at stake" in said
@@ -67,8 +55,8 @@ def test_a_finding_has_its_evidence_its_remedy_what_is_at_stake_and_what_is_not_
 def test_what_the_doctor_found_can_be_explained(tmp_path):
     root = draw(tmp_path, [finding("prevents", "driver-mismatch", "They differ.", source="doctor")], doctor={})
     (box,) = boxes(root)
-    assert "bad" in box.attributes["class"] and "launchgap doctor --explain driver-mismatch" in words(box)
-    assert "found no problem" not in words(section(root))
+    assert "bad" in box.attributes["class"] and "launchgap doctor --explain driver-mismatch" in box.words
+    assert "found no problem" not in root.section("findings").words
 
 
 def test_the_first_five_stand_open_and_the_others_are_folded_by_severity(tmp_path):
@@ -80,7 +68,7 @@ def test_the_first_five_stand_open_and_the_others_are_folded_by_severity(tmp_pat
         finding("fine", "same", "Fine."),
     ]
     root = draw(tmp_path, found)
-    assert [words(b.all("h3")[0]) for b in boxes(root)] == [
+    assert [b.all("h3")[0].words for b in boxes(root)] == [
         "distorts One failed.", *(f"act Do thing {i}." for i in range(4)),
     ]  # fmt: skip
     assert list(folded(root)) == [
@@ -102,23 +90,23 @@ def test_sentences_of_one_code_are_one_line(tmp_path):
     ]
     root = draw(tmp_path, found)
     assert len(boxes(root)) == 2
-    first = words(boxes(root)[0])
+    first = boxes(root)[0].words
     assert "related: 1 more sentence" in first and "A: Allocate once." in first and "A, B" in first
 
 
 def test_the_same_of_several_sessions_is_said_once_and_of_whom(tmp_path):
     row = finding("distorts", "not-steady", "It moved.", subject="3 runs")
     (box,) = boxes(draw(tmp_path, [row], [row]))
-    assert "3 runs, s0, 3 runs, s1" in words(box)
+    assert "3 runs, s0, 3 runs, s1" in box.words
 
 
 def test_with_nothing_to_act_on_it_says_so(tmp_path):
     notes = [finding("note", "case-unsupported", "This CPU has no FP16.")]
     root = draw(tmp_path, notes, doctor={"findings": []})
-    assert "Nothing was found that has to be acted on." in words(section(root))
-    assert "The check before measuring found no problem." in words(section(root))
+    assert "Nothing was found that has to be acted on." in root.section("findings").words
+    assert "The check before measuring found no problem." in root.section("findings").words
     assert boxes(root) == []
-    assert "found no problem" not in words(section(draw(tmp_path / "b", notes))), "nobody had looked"
+    assert "found no problem" not in draw(tmp_path / "b", notes).section("findings").words, "nobody had looked"
 
 
 @pytest.mark.parametrize("severity", ["", "grave", "<b>"])
@@ -135,8 +123,6 @@ def test_the_cost_of_falling_back_is_a_table(tmp_path):
     (session / "fallback.csv").write_text(
         f"session_id,device_id,case,gpu_ns,host_ns,ratio\ns,{device},{CASE},1e6,6.1e7,61\n"
     )
-    output = tmp_path / "out.html"
-    assert program.run([*pairs([session]), "-o", str(output)]) == 0
-    (found,) = read(output.read_text(encoding="utf-8")).all("section", id="fallback")
+    found = draw_page(tmp_path, session).section("fallback")
     (row,) = [r for r in found.all("tr") if "size:2048" in r.text]
     assert [re.sub(r"\s", " ", c.text) for c in row.all("td")][1:] == ["1.00 ms", "61.0 ms", "61"]

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import make_gap
-from html_reader import Node, read
-from launchgap_report import __main__ as program
-from report_paths import pairs
+from html_reader import Node
+from report_paths import draw_page
 
 
-def draw(folders: list[Path], output: Path, **tables: list[dict[str, Any]]) -> Node:
-    comparison = make_gap.write(output.parent / "comparison", folders, **tables)
-    assert program.run([*pairs(folders), "--comparison", str(comparison), "-o", str(output)]) == 0
-    return read(output.read_text(encoding="utf-8"))
-
-
-def text(node: Node) -> str:
-    return re.sub(r"\s+", " ", node.text.replace("\xa0", " ").replace("\u200b", "")).strip()
+def draw(folders: list[Path], folder: Path, **tables: list[dict[str, Any]]) -> Node:
+    comparison = make_gap.write(folder / "comparison", folders, **tables)
+    return draw_page(folder, *folders, options=("--comparison", comparison))
 
 
 def test_the_sentences_come_first_and_carry_their_numbers(gap: list[Path], tmp_path: Path) -> None:
-    root = draw(gap, tmp_path / "out.html")
+    root = draw(gap, tmp_path)
     first, *_ = root.all("main")[0].all("section")
     assert first.attributes["id"] == "gap-answer"
     answers = first.all("p", class_="answer") + first.all("p", class_="answer box warning")
-    assert [text(a) for a in answers] == [row["sentence"] for row in make_gap.ANSWERS]
+    assert [a.words for a in answers] == [row["sentence"] for row in make_gap.ANSWERS]
     (numbers,) = first.all("details")
-    assert [text(item) for item in numbers.all("li")] == make_gap.ANSWERS[0]["evidence"].split("; ")
+    assert [item.words for item in numbers.all("li")] == make_gap.ANSWERS[0]["evidence"].split("; ")
 
 
 def test_a_table_to_choose_by_has_the_best_the_worst_and_what_is_missing(gap: list[Path], tmp_path: Path) -> None:
-    root = draw(gap, tmp_path / "out.html")
+    root = draw(gap, tmp_path)
     (table,) = root.all("table", class_="compare choose")
-    rows = [[text(cell) for cell in (*row.all("th"), *row.all("td"))] for row in table.all("tr")]
+    rows = [[cell.words for cell in (*row.all("th"), *row.all("td"))] for row in table.all("tr")]
     assert rows == [
         ["per device", "host", "K40m", "H200"],
         ["FP32 products", "900 GFLOP/s", "3.20 TFLOP/s at worst 1.10 TFLOP/s", "48.0 TFLOP/s at worst 17.0 TFLOP/s"],
@@ -48,16 +41,16 @@ def test_a_table_to_choose_by_has_the_best_the_worst_and_what_is_missing(gap: li
 def test_what_is_simulated_or_published_says_so_above_its_column(gap: list[Path], tmp_path: Path) -> None:
     origins = {"host": "measured", "K40m": "published", "H200": "simulated"}
     values = [row | {"origin": origins[row["device"]]} for row in make_gap.VALUES]
-    root = draw(gap, tmp_path / "out.html", values=values)
+    root = draw(gap, tmp_path, values=values)
     (table,) = root.all("table", class_="compare choose")
-    heads = [text(head) for head in table.all("th") if head.attributes.get("scope") == "col"]
+    heads = [head.words for head in table.all("th") if head.attributes.get("scope") == "col"]
     assert heads == ["per device", "host", "K40m published", "H200 simulated"]
 
 
 def test_each_kind_of_work_has_its_best_and_its_worst_case(gap: list[Path], tmp_path: Path) -> None:
-    root = draw(gap, tmp_path / "out.html")
+    root = draw(gap, tmp_path)
     (table,) = root.all("table", class_="compare classes")
-    rows = [[text(cell) for cell in (*row.all("th"), *row.all("td"))] for row in table.all("tr")]
+    rows = [[cell.words for cell in (*row.all("th"), *row.all("td"))] for row in table.all("tr")]
     assert rows[1:] == [
         [
             *("fp32 large product", "2", "0", "1"),
@@ -69,10 +62,10 @@ def test_each_kind_of_work_has_its_best_and_its_worst_case(gap: list[Path], tmp_
             "0.91× launch/null/api:driver/mode:idle",
         ],
     ]
-    (section,) = root.all("section", id="gap")
-    assert "4 shared, 1 slower; 1 of 2 gained less than half of what the ceilings promise" in text(section)
-    assert "More than the GPU differs: cuBLAS 13.1.0 against 10.2.3." in text(section)
-    assert "supported by the newest" in text(section)
+    section = root.section("gap")
+    assert "4 shared, 1 slower; 1 of 2 gained less than half of what the ceilings promise" in section.words
+    assert "More than the GPU differs: cuBLAS 13.1.0 against 10.2.3." in section.words
+    assert "supported by the newest" in section.words
 
 
 def test_code_that_is_tuned_for_another_gpu_has_its_cost(gap: list[Path], tmp_path: Path) -> None:
@@ -81,9 +74,9 @@ def test_code_that_is_tuned_for_another_gpu_has_its_cost(gap: list[Path], tmp_pa
         both | {"tuned_for": "A", "run_on": "B", "ns": 1.47e6, "times": 1.47, "verdict": "runs there"},
         both | {"tuned_for": "B", "run_on": "A", "verdict": "cannot run there: RuntimeFailedConfig"},
     ]
-    root = draw(gap, tmp_path / "out.html", tuned=tuned)
+    root = draw(gap, tmp_path, tuned=tuned)
     (table,) = root.all("table", class_="compare tuned")
-    rows = [[text(cell) for cell in (*row.all("th"), *row.all("td"))] for row in table.all("tr")]
+    rows = [[cell.words for cell in (*row.all("th"), *row.all("td"))] for row in table.all("tr")]
     assert rows == [
         ["kernel", "tuned for A", "tuned for B"],
         ["Xgemm on B", "1.47× 1.47 ms against 1.00 ms", "–"],
@@ -92,7 +85,7 @@ def test_code_that_is_tuned_for_another_gpu_has_its_cost(gap: list[Path], tmp_pa
 
 
 def test_what_is_not_compared_has_no_such_section(gap: list[Path], tmp_path: Path) -> None:
-    root = draw(gap, tmp_path / "out.html", answers=[], classes=[], devices=[])
+    root = draw(gap, tmp_path, answers=[], classes=[], devices=[])
     assert root.all("section", id="gap-answer") == [] and root.all("section", id="gap") == []
 
 
@@ -100,6 +93,6 @@ def test_hostile_words_do_no_harm(gap: list[Path], tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script>"
     answers = [{"part": "gain", "tone": "know", "sentence": hostile, "evidence": hostile}]
     values = [{"device": hostile, "quantity": hostile, "unit": "ns", "value": 1, "case": '" onclick="x'}]
-    root = draw(gap, tmp_path / "out.html", answers=answers, values=values)
-    (section,) = root.all("section", id="gap-answer")
+    root = draw(gap, tmp_path, answers=answers, values=values)
+    section = root.section("gap-answer")
     assert section.all("script") == [] and hostile in section.text

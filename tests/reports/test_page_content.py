@@ -13,7 +13,7 @@ import make_session
 import pytest
 from html_reader import Node, read
 from launchgap_report import __main__ as program
-from report_paths import pairs
+from report_paths import draw_page, pairs
 
 KINDS = sorted(make_session.KINDS)
 Page = Callable[[str], str]
@@ -101,7 +101,7 @@ def test_every_column_and_metric_says_what_it_means(page: Page, kind: str) -> No
     assert all(h.attributes.get("title") for h in heads)
     metrics = {a.text: a.attributes["title"] for a in table.all("abbr")}
     assert metrics and all(metrics.values())
-    glossary = root.all("section", id="glossary")[0].text
+    glossary = root.section("glossary").text
     for metric, title in metrics.items():
         assert metric in glossary and title in glossary
     for head in heads:
@@ -171,7 +171,7 @@ def test_a_killed_session_says_so_and_shows_what_it_has(page: Page) -> None:
 
 
 def test_a_run_without_samples_is_named_beside_the_others(page: Page) -> None:
-    launches = read(page("eight_gpus")).all("section", id="launches")[0]
+    launches = read(page("eight_gpus")).section("launches")
     assert "r1 failed, nothing to draw: no heartbeat for 120 s" in launches.text
 
 
@@ -179,9 +179,7 @@ def test_strips_stand_in_the_order_in_which_the_runs_began(made: Callable[[str],
     builder = make_session.host_only()
     for run in builder.tables["runs.csv"]:
         run["begin_utc"] = f"2026-11-20T09:{50 - 10 * run['replicate']:02d}:00Z"
-    output = tmp_path / "out.html"
-    program.run([*pairs([builder.write(tmp_path / "s")]), "-o", str(output)])
-    svg = read(output.read_text(encoding="utf-8")).all("section", id="launches")[0].all("svg")[1]
+    svg = draw_page(tmp_path, builder.write(tmp_path / "s")).section("launches").all("svg")[1]
     assert [t.text for t in svg.all("text") if re.fullmatch(r"r\d", t.text)] == ["r2", "r1", "r0"]
 
 

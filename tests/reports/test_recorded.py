@@ -11,9 +11,8 @@ import make_gap
 import make_session
 import pytest
 from html_reader import Node, read
-from launchgap_report import __main__ as program
 from make_recorded import CLOCKS, KINETO, Process, cause, measured, recorded_session
-from report_paths import pairs
+from report_paths import draw_page
 
 Page = Callable[[str], str]
 Draw = Callable[..., Node]
@@ -23,12 +22,10 @@ Draw = Callable[..., Node]
 def draw(tmp_path: Path) -> Draw:
     def make(*builders: make_session.Builder, beside: Sequence[dict[str, Any]] = ()) -> Node:
         folders = [builder.write(tmp_path / str(i)) for i, builder in enumerate(builders)]
-        output = tmp_path / "out.html"
         measured = [f for f, builder in zip(folders, builders, strict=True) if not is_recorded(builder)]
         laid = make_gap.laid_beside(measured) if len(measured) > 1 else {"devices": [], "ratios": []}
         tables = make_gap.write(tmp_path / "comparison", [], answers=[], classes=[], recorded=beside, **laid)
-        assert program.run([*pairs(folders), "--comparison", str(tables), "-o", str(output)]) == 0
-        return read(output.read_text(encoding="utf-8"))
+        return draw_page(tmp_path, *folders, options=("--comparison", tables))
 
     return make
 
@@ -37,19 +34,13 @@ def is_recorded(builder: make_session.Builder) -> bool:
     return any(run["arm"] == "recorded" for run in builder.tables["runs.csv"])
 
 
-def text_of(node: Node) -> str:
-    return re.sub(r"\s+", " ", node.text).strip()
-
-
-def section(root: Node, identifier: str) -> Node:
-    (found,) = root.all("section", id=identifier)
-    return found
-
-
 def rows(table: Node) -> list[list[str]]:
     found = [[c for c in row.children if isinstance(c, Node)] for row in table.all("tbody")[0].all("tr")]
     # The verdict stands below the device's name too, where the page is narrow.
-    return [[text_of(head.all("bdi")[0] if head.all("strong") else head), *map(text_of, cells)] for head, *cells in found]
+    return [
+        [(head.all("bdi")[0] if head.all("strong") else head).words, *(cell.words for cell in cells)]
+        for head, *cells in found
+    ]
 
 
 def first_tables(root: Node) -> list[Node]:
@@ -58,15 +49,15 @@ def first_tables(root: Node) -> list[Node]:
 
 def quality(root: Node) -> dict[str, list[str]]:
     """The last table of the section: for each head, the cell of each process."""
-    table = section(root, "recorded").all("table")[-1]
-    heads = [text_of(head) for head in table.all("thead")[0].all("th")]
+    table = root.section("recorded").all("table")[-1]
+    heads = [head.words for head in table.all("thead")[0].all("th")]
     return dict(zip(heads, map(list, zip(*rows(table), strict=True)), strict=True))
 
 
 def streams(root: Node) -> Node:
     """The table of launches by what their stream did."""
-    found = section(root, "recorded").all("table")
-    (table,) = [one for one in found if text_of(one.all("thead")[0]).startswith("device, stream")]
+    found = root.section("recorded").all("table")
+    (table,) = [one for one in found if one.all("thead")[0].words.startswith("device, stream")]
     return table
 
 
@@ -76,7 +67,7 @@ def streams(root: Node) -> Node:
 def test_the_page_is_of_a_recorded_job(page: Page) -> None:
     root = read(page("recorded"))
     assert root.all("h1")[0].text == "session-recorded: launches of a recorded job", "the folder, of several files"
-    byline = text_of(root.all("p", class_="byline")[0])
+    byline = root.all("p", class_="byline")[0].words
     assert "recorded by PyTorch's profiler and Nsight Systems 2022.4.2 · imported 2026-11-20T09:30:00Z" in byline
     assert "profile" not in byline.replace("profiler", "")
     nav = [a.text for a in root.all("nav")[0].all("a")]
@@ -91,9 +82,9 @@ def test_nothing_that_was_recorded_is_said_to_be_measured(page: Page) -> None:
             spoken = [node for node in part.all() if node.tag not in ("abbr", "th")]
             titles = " ".join(str(node.attributes.get("title") or "") for node in spoken)
             assert "measured" not in part.text + titles
-    provenance = section(main, "provenance")
+    provenance = main.section("provenance")
     assert provenance.all("h2")[0].text == "What was recorded, and by what"
-    assert "1 process, recorded" in text_of(provenance) and "JIT);" not in provenance.text
+    assert "1 process, recorded" in provenance.words and "JIT);" not in provenance.text
     assert not [d for d in provenance.all("dt") if d.text in ("Profile", "Replicates", "Seed", "Host", "CPUs")]
 
 
@@ -113,8 +104,8 @@ def test_each_device_has_a_verdict(page: Page) -> None:
 def test_a_jobs_page_begins_with_its_verdict_and_where_its_launch_time_goes(draw: Draw) -> None:
     tail = {"first-launch": 0.4, "usual": 0.6}
     root = draw(recorded_session(Process(tail=tail)))
-    part = section(root, "recorded")
-    first = text_of(root.all("p", class_="answer")[0])
+    part = root.section("recorded")
+    first = root.all("p", class_="answer")[0].words
     assert first.startswith("NVIDIA H200 (0): launch-bound. The GPU is idle 60 % of the time")
     assert first.endswith("1,000 launch calls take 4 ms, 1 % of the recording: usual calls 60 %, first launches 40 % (2).")
     assert rows(part.all("table")[0]) == [
@@ -130,14 +121,14 @@ def test_no_part_of_a_jobs_section_is_absent_without_a_sentence(draw: Draw) -> N
         ("recorded", "What does the GPU wait for?", "No work of the GPU is known."),
         ("findings", "Findings", "Nothing was found that has to be acted on."),
     ):
-        part = text_of(section(root, of))
+        part = root.section(of).words
         assert heading in part and sentence in part
 
 
 def test_what_the_gpu_waits_for_is_told_of_the_job_and_of_its_steps(draw: Draw) -> None:
     root = draw(recorded_session(Process(waits={"program": 0.3, "launch": 0.2}, steps=5), Process()))
-    (table,) = [t for t in section(root, "recorded").all("table") if "GPU idle" in text_of(t)]
-    heads = [text_of(head) for head in table.all("thead")[0].all("th")]
+    (table,) = [t for t in root.section("recorded").all("table") if "GPU idle" in t.words]
+    heads = [head.words for head in table.all("thead")[0].all("th")]
     job, steps = (dict(zip(heads, row, strict=True)) for row in rows(table))
     assert job["device, time"].endswith("the whole recording") and steps["device, time"].endswith("5 steps")
     for line in (job, steps):
@@ -165,7 +156,7 @@ def test_of_a_process_whose_clocks_disagree_no_stream_is_believed(draw: Draw) ->
 def test_there_is_neither_a_box_about_tracing_nor_a_ratio(page: Page) -> None:
     root = read(page("recorded"))
     assert not root.all("section", id="gap")
-    assert text_of(section(root, "findings")) == "Findings Nothing was found that has to be acted on."
+    assert root.section("findings").words == "Findings Nothing was found that has to be acted on."
     assert "faster" not in root.all("main")[0].text
 
 
@@ -199,20 +190,16 @@ def test_idle_and_busy_streams_have_lines_of_their_own(page: Page) -> None:
 
 
 def test_where_clocks_disagree_the_streams_are_in_doubt(page: Page, draw: Draw) -> None:
-    assert "where clocks disagree" in section(read(page("recorded")), "recorded").text
-    assert "where clocks disagree" not in section(draw(recorded_session(Process())), "recorded").text
+    assert "where clocks disagree" in read(page("recorded")).section("recorded").text
+    assert "where clocks disagree" not in draw(recorded_session(Process())).section("recorded").text
 
 
 def test_each_process_has_its_strip(page: Page) -> None:
-    figures = section(read(page("recorded")), "recorded").all("figure")
+    figures = read(page("recorded")).section("recorded").all("figure")
     labels = [svg.attributes["aria-label"].replace("\xa0", " ") for figure in figures for svg in figure.all("svg")]
     assert labels[0].startswith("NVIDIA H200 (0), rank 0, Launch call, on an idle stream: ")
     kinds = {re.search("(Launch call|Call to kernel), on an? (idle|busy) stream", label)[0] for label in labels}
-    assert kinds == {
-        "Launch call, on an idle stream",
-        "Call to kernel, on an idle stream",
-        "Launch call, on a busy stream",
-    }
+    assert kinds == {"Launch call, on an idle stream", "Call to kernel, on an idle stream", "Launch call, on a busy stream"}
 
 
 # How good it is
@@ -242,7 +229,7 @@ def test_each_process_says_how_good_its_recording_is(page: Page) -> None:
 
 
 def test_every_column_of_it_is_explained(page: Page) -> None:
-    part = section(read(page("recorded")), "recorded")
+    part = read(page("recorded")).section("recorded")
     heads = part.all("table")[-1].all("thead")[0].all("th")
     terms = [term.text for term in part.all("dl")[0].all("dt")]
     assert terms == [head.text for head in heads]
@@ -256,10 +243,10 @@ def test_records_that_cannot_be_are_counted(draw: Draw) -> None:
 
 
 def test_kernels_stand_in_the_order_of_their_time(page: Page) -> None:
-    kernels = section(read(page("recorded")), "kernels")
-    assert "What the recorded job really launched" in text_of(kernels)
+    kernels = read(page("recorded")).section("kernels")
+    assert "What the recorded job really launched" in kernels.words
     (table, *_) = kernels.all("table")
-    heads = [text_of(head) for head in table.all("thead")[0].all("th")]
+    heads = [head.words for head in table.all("thead")[0].all("th")]
     found = [dict(zip(heads, row, strict=True)) for row in rows(table)]
     assert [row["kernel"] for row in found] == ["void long_kernel<float>(float*)", "short_kernel"]
     assert found[0] == {
@@ -297,7 +284,7 @@ def test_what_a_file_says_is_text(draw: Draw) -> None:
         row["kernel"] = bad
     root = draw(builder, measured())
     assert len(root.all("script")) == 1 and not root.all("img")
-    assert text_of(root).count("<script>alert(1)</script>") > 8
+    assert root.words.count("<script>alert(1)</script>") > 8
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", root.text)
 
 
@@ -310,13 +297,13 @@ def test_a_job_stands_beside_what_its_machine_does_at_best(page: Page) -> None:
         root.all("h1")[0].text
         == "session-recorded and session-measured: launches of a recorded job, beside what was measured"
     )
-    lines = rows(section(root, "beside").all("table")[0])
+    lines = rows(root.section("beside").all("table")[0])
     assert [line[0] for line in lines] == ["NVIDIA H200 (0), rank 0"] * 3 + ["NVIDIA H200 (1), rank 1"] * 3
     assert [line[1] for line in lines] == ["NVIDIA H200 (0)"] * 6
     assert [line[2] for line in lines[:3]] == ["launch call", "launch call, both traced", "call to kernel, both traced"]
     assert [round(float(line[5].rstrip("×")), 1) for line in lines[:3]] == [1.7, 2.0, 2.0]
     assert re.fullmatch(r"4\.\d+ µs p99 4\.\d+ µs", lines[0][3]) and lines[0][4].startswith("2.3")
-    assert section(root, "beside").all("td", title="launch/null/api:driver/mode:idle")
+    assert root.section("beside").all("td", title="launch/null/api:driver/mode:idle")
 
 
 def test_both_kinds_have_their_first_table_and_no_ratio_mixes_them(page: Page) -> None:
@@ -334,7 +321,7 @@ def test_another_gpu_is_said_to_be_another(draw: Draw) -> None:
     gpu = "GPU-00000000"
     beside = make_gap.beside(job.session_id, gpu, machine.session_id, gpu, same_name="false")
     root = draw(job, machine, beside=beside)
-    lines = rows(section(root, "beside").all("table")[0])
+    lines = rows(root.section("beside").all("table")[0])
     assert [line[1] for line in lines] == ["NVIDIA H200 (0) another GPU: no device of the recorded name was measured"] * 3
 
 
@@ -343,7 +330,7 @@ def test_a_recorded_job_does_not_enter_the_generation_gap(draw: Draw) -> None:
         "s-old", [make_session.Spec("Tesla V100-SXM2-16GB", capability="7.0")], 1, families=("launch",)
     ).build()
     root = draw(recorded_session(Process("NVIDIA A100-SXM4-80GB")), measured(), older)
-    gap = section(root, "gap")
+    gap = root.section("gap")
     assert "A100" not in gap.text and "recorded" not in gap.text
     assert "Tesla V100-SXM2-16GB" in gap.text and "against" in gap.text
 
@@ -362,8 +349,8 @@ def test_what_was_found_of_it_stands_among_the_findings(draw: Draw) -> None:
             Process(rank=1, causes=(cause("wait-stalls", share=0.2, sentence="<b id=evil>k</b> waits."),)),
         )
     )
-    (box,) = [box for box in section(root, "findings").all("div") if "box" in str(box.attributes.get("class"))]
-    said = text_of(box)
+    (box,) = [box for box in root.section("findings").all("div") if "box" in str(box.attributes.get("class"))]
+    said = box.words
     assert "Something of wait-stalls takes 12 ms. What to do: Do it less often." in said
     assert "related: 1 more sentence" in said and "<b id=evil>k</b> waits." in said
     assert not root.all("b", id="evil")
@@ -372,7 +359,7 @@ def test_what_was_found_of_it_stands_among_the_findings(draw: Draw) -> None:
 def test_launches_vary_within_a_step_between_steps_and_between_ranks(draw: Draw) -> None:
     levels = {"samples": 0.3, "launches": 0.25, "steps": 0.1}
     root = draw(recorded_session(Process(rank=0, levels=levels | {"devices": 0.05}), Process(rank=1, levels=levels)))
-    part = section(root, "launches")
+    part = root.section("launches")
     (table, *_) = part.all("table")
     found = [row for row in rows(table) if "rank 0" in row[0]]
     assert [row[2:4] for row in found] == [
@@ -380,7 +367,7 @@ def test_launches_vary_within_a_step_between_steps_and_between_ranks(draw: Draw)
         ["within a step", "25 %"],
         ["between steps", "10 %"],
     ], "what is within a run is the two together"
-    assert "what was measured" not in text_of(part)
+    assert "what was measured" not in part.words
 
 
 def test_a_clock_that_was_corrected_says_by_how_much(draw: Draw) -> None:

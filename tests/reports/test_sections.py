@@ -12,7 +12,7 @@ from html_reader import Node, read
 from launchgap_report import __main__ as program
 from launchgap_report import sequence
 from launchgap_report.text import with_units
-from report_paths import pairs
+from report_paths import draw_page, pairs
 
 Page = Callable[[str], str]
 Draw = Callable[[make_session.Builder], Node]
@@ -28,28 +28,13 @@ SECTIONS = {
 
 @pytest.fixture
 def draw(tmp_path: Path) -> Draw:
-    def make(builder: make_session.Builder) -> Node:
-        folder = builder.write(tmp_path / "session")
-        output = tmp_path / "out.html"
-        assert program.run([*pairs([folder]), "-o", str(output)]) == 0
-        return read(output.read_text(encoding="utf-8"))
-
-    return make
+    return lambda builder: draw_page(tmp_path, builder.write(tmp_path / "session"))
 
 
 def small(devices: int = 1, replicates: int = 2) -> make_session.Builder:
     specs = [make_session.Spec("NVIDIA H200") for _ in range(devices)]
     builder = make_session.Builder("s", specs, replicates, families=("launch", "matmul"))
     return builder.build().with_details()
-
-
-def section(root: Node, identifier: str) -> Node:
-    (found,) = root.all("section", id=identifier)
-    return found
-
-
-def text_of(node: Node) -> str:
-    return re.sub(r"\s+", " ", node.text)
 
 
 def figures(node: Node) -> list[str]:
@@ -65,7 +50,7 @@ def rows(table: Node) -> list[list[str]]:
 
 
 def boxes(root: Node) -> list[Node]:
-    return [n for n in section(root, "findings").all("div") if str(n.attributes.get("class")).startswith("box")]
+    return [n for n in root.section("findings").all("div") if str(n.attributes.get("class")).startswith("box")]
 
 
 # There with data, absent without
@@ -74,9 +59,9 @@ def boxes(root: Node) -> list[Node]:
 @pytest.mark.parametrize(("identifier", "heading"), SECTIONS.items())
 def test_a_section_has_its_question_and_its_link(page: Page, identifier: str, heading: str) -> None:
     root = read(page("traced"))
-    assert section(root, identifier).all("h2")[0].text == heading
+    assert root.section(identifier).all("h2")[0].text == heading
     assert root.all("nav")[0].all("a", href=f"#{identifier}")
-    assert len(figures(section(root, identifier))) >= (0 if identifier == "kernels" else 5)
+    assert len(figures(root.section(identifier))) >= (0 if identifier == "kernels" else 5)
 
 
 @pytest.mark.parametrize("kind", ["eight_gpus", "killed", "empty"])
@@ -139,7 +124,7 @@ def test_a_number_that_is_none_is_refused_with_its_line(
 def test_nine_devices_have_nine_figures(draw: Draw) -> None:
     root = draw(small(devices=9))
     for identifier in ("parts", "sequence", "observer"):
-        assert len(figures(section(root, identifier))) == 9
+        assert len(figures(root.section(identifier))) == 9
 
 
 # Each device in a sentence
@@ -150,11 +135,11 @@ def test_the_page_opens_with_each_device_in_a_line(page: Page) -> None:
     main = root.all("main")[0]
     headlines = main.all("section")[0]
     assert headlines.attributes["class"] == "headlines"
-    lines = [text_of(row) for row in headlines.all("tbody")[0].all("tr")]
+    lines = [row.words for row in headlines.all("tbody")[0].all("tr")]
     assert len(lines) == 5
     assert re.match(r"NVIDIA H200 \(0\) steady 2.\d\d µs.* % ?steady$", lines[0])
     (details,) = headlines.all("details")
-    assert "NVIDIA H200 (0): A launch call takes 2300 ns (p50)." in text_of(details)
+    assert "NVIDIA H200 (0): A launch call takes 2300 ns (p50)." in details.words
 
 
 def test_a_device_that_is_slower_than_its_kind_is_named(draw: Draw) -> None:
@@ -163,7 +148,7 @@ def test_a_device_that_is_slower_than_its_kind_is_named(draw: Draw) -> None:
     slower = {"verdict": "slower than its kind", "tone": "warning", "kind": words}
     builder.tables["answers.csv"] = [row | (slower if i == 1 else {}) for i, row in enumerate(builder._answers())]
     lines = draw(builder).all("section", class_="headlines")[0].all("tbody")[0].all("tr")
-    assert words in text_of(lines[1]) and lines[1].attributes["class"] == "warning"
+    assert words in lines[1].words and lines[1].attributes["class"] == "warning"
     assert not [x for i, x in enumerate(lines) if i != 1 and "of its kind" in x.text]
 
 
@@ -176,20 +161,11 @@ def test_a_number_and_its_unit_stay_on_one_line() -> None:
 
 
 def test_parts_are_of_the_empty_launch_and_stand_in_a_table_too(page: Page) -> None:
-    parts = section(read(page("traced")), "parts")
+    parts = read(page("traced")).section("parts")
     assert figures(parts)[0] == ("NVIDIA H200 (0): p50 5.30 µs; p99 6.22 µs; p99.9 14.5 µs")
     table = rows(parts.all("table")[0])
     assert len(table) == 5 * 3  # the cross-check's launches are not among them
-    assert table[2] == [
-        "NVIDIA H200 (0)",
-        "p99.9",
-        "11.5 µs",
-        "1.50 µs",
-        "1.50 µs",
-        "14.5 µs",
-        "6.90 µs",
-        "601",
-    ]
+    assert table[2] == ["NVIDIA H200 (0)", "p99.9", "11.5 µs", "1.50 µs", "1.50 µs", "14.5 µs", "6.90 µs", "601"]
     assert parts.all("a", href="#observer")
 
 
@@ -197,14 +173,14 @@ def test_overhead_is_explained_where_there_is_some(draw: Draw) -> None:
     builder = small()
     for row in builder.tables["parts.csv"]:
         row["overhead_ns"] = 0
-    assert "overhead records cover" not in section(draw(builder), "parts").text
+    assert "overhead records cover" not in draw(builder).section("parts").text
 
 
 # At which level it varies
 
 
 def test_levels_are_of_the_plain_arm_and_of_its_kind(page: Page) -> None:
-    labels = figures(section(read(page("traced")), "launches"))[:5]
+    labels = figures(read(page("traced")).section("launches"))[:5]
     assert labels[0] == (
         "NVIDIA H200 (0), coefficients of variation: "
         "launch call within a run 17 %, between runs 0 %, between devices of a kind 5.2 %; "
@@ -218,21 +194,21 @@ def test_further_levels_of_tracing_are_not_mixed_in(draw: Draw) -> None:
     builder = small()
     for row in builder.tables["variation.csv"]:
         row["process_config"] = "launch+trace_level=kernels"
-    assert "coefficient of variation" not in section(draw(builder), "launches").text
+    assert "coefficient of variation" not in draw(builder).section("launches").text
 
 
 def test_times_that_crowd_around_several_values_say_so(draw: Draw) -> None:
     builder = small()
     for row in builder.tables["summary.csv"]:
         row["modes"] = 2 if row["metric"] == "api_ns" else 1
-    assert section(draw(builder), "launches").text.count("form two clusters") == 2
+    assert draw(builder).section("launches").text.count("form two clusters") == 2
 
 
 # Over time
 
 
 def test_time_is_drawn_of_the_plain_arm(page: Page) -> None:
-    label = figures(section(read(page("traced")), "sequence"))[0]
+    label = figures(read(page("traced")).section("sequence"))[0]
     found = re.match(
         r"NVIDIA H200 \(0\), round trip of an empty launch over 6 runs: medians of blocks "
         r"([\d.]+) µs to ([\d.]+) µs; SM clock 1950 to 1980 MHz; launching thread",
@@ -242,13 +218,13 @@ def test_time_is_drawn_of_the_plain_arm(page: Page) -> None:
 
 
 def test_what_never_changed_or_was_always_zero_is_not_drawn(page: Page) -> None:
-    sequence_text = text_of(section(read(page("traced")), "sequence"))
+    sequence_text = read(page("traced")).section("sequence").words
     assert "Unchanged: power 120 W and temperature 45 °C." in sequence_text
     assert "another CPU" not in sequence_text
 
 
 def test_what_held_the_clocks_is_said_in_words(page: Page) -> None:
-    text = text_of(section(read(page("traced")), "sequence"))
+    text = read(page("traced")).section("sequence").words
     assert "the clocks were held down by the power limit (72.0 ms in launch)" in text
     assert "in 30 readings: power limit (software) in all and heat (software) in all." in text
 
@@ -259,7 +235,7 @@ def test_one_block_and_an_unknown_clock_reason_can_be_drawn(draw: Draw) -> None:
     for row in builder.tables["telemetry.csv"]:
         if "clock_reasons" in row:
             row["clock_reasons"] = 0x400
-    assert "bit 0x400 in all" in section(draw(builder), "sequence").text
+    assert "bit 0x400 in all" in draw(builder).section("sequence").text
 
 
 @pytest.mark.parametrize("n", [1, 7, 200, 10_000])
@@ -276,15 +252,11 @@ def test_thinned_points_keep_every_extreme(n: int) -> None:
 
 
 def test_the_cost_of_tracing_has_its_interval_in_the_table(page: Page) -> None:
-    observer = section(read(page("traced")), "observer")
+    observer = read(page("traced")).section("observer")
     assert "never subtracted" in observer.text
     assert rows(observer.all("table")[0])[0] == [
-        "NVIDIA H200 (0)",
-        "api_ns",
-        "2.30 µs",
-        "+250 ns (+190 ns to +310 ns)",
-        "−22.5 ns (−82.5 ns to +37.5 ns)",
-        "+1.17 µs (+1.10 µs to +1.23 µs)",
+        *("NVIDIA H200 (0)", "api_ns", "2.30 µs", "+250 ns (+190 ns to +310 ns)"),
+        *("−22.5 ns (−82.5 ns to +37.5 ns)", "+1.17 µs (+1.10 µs to +1.23 µs)"),
     ]
 
 
@@ -292,7 +264,7 @@ def test_too_few_runs_have_no_effect_and_are_named(draw: Draw) -> None:
     builder = small()
     for row in builder.tables["observer.csv"]:
         row.update(effect="", effect_lo="", effect_hi="")
-    observer = section(draw(builder), "observer")
+    observer = draw(builder).section("observer")
     assert figures(observer) == []
     assert rows(observer.all("table")[0])[0][-1] == "too few runs"
 
@@ -301,17 +273,17 @@ def test_too_few_runs_have_no_effect_and_are_named(draw: Draw) -> None:
 def test_the_cross_check_is_a_line_with_numbers(agrees: str, word: str, draw: Draw) -> None:
     builder = small()
     builder.tables["flag_check.csv"][0].update(agrees=agrees, before_kernel=3)
-    line = section(draw(builder), "observer").all("ul", class_="findings")[0].all("li")[0]
+    line = draw(builder).section("observer").all("ul", class_="findings")[0].all("li")[0]
     assert line.all("span")[0].text == word
-    assert "of 6000 launches, the host saw 3 flags before the kernel began" in text_of(line)
-    assert "985 ns" in text_of(line) and "1.31 µs" in text_of(line)
+    assert "of 6000 launches, the host saw 3 flags before the kernel began" in line.words
+    assert "985 ns" in line.words and "1.31 µs" in line.words
 
 
 # Kernels
 
 
 def test_kernels_are_collapsed_and_without_the_gate(page: Page) -> None:
-    kernels = section(read(page("traced")), "kernels")
+    kernels = read(page("traced")).section("kernels")
     assert "launchgap_gate" not in kernels.text
     details = kernels.all("details")
     assert len(details) == 5 and not any("open" in d.attributes for d in details)
@@ -325,9 +297,9 @@ def test_thousands_of_kernels_are_cut_and_say_so(draw: Draw) -> None:
     builder = small()
     row = builder.tables["kernels.csv"][-1]
     builder.tables["kernels.csv"] = [{**row, "kernel": f"k{i}"} for i in range(3000)]
-    kernels = section(draw(builder), "kernels")
+    kernels = draw(builder).section("kernels")
     assert len(rows(kernels.all("table")[0])) == 150
-    assert "2850 more rows not shown" in text_of(kernels)
+    assert "2850 more rows not shown" in kernels.words
 
 
 def test_both_arms_stand_in_the_table_and_can_be_chosen(page: Page) -> None:

@@ -38,10 +38,7 @@ def test_the_program_and_the_page_write_a_quantity_alike() -> None:
     assert not other, other[:5]
 
 
-@pytest.mark.parametrize(
-    ("share", "shown"),
-    [(None, "–"), (0, "0 %"), (0.042, "4.2 %"), (0.56, "56 %"), (0.0004, "0.04 %")],
-)
+@pytest.mark.parametrize(("share", "shown"), [(None, "–"), (0, "0 %"), (0.042, "4.2 %"), (0.56, "56 %"), (0.0004, "0.04 %")])
 def test_a_share_is_a_percentage(share: float | None, shown: str) -> None:
     assert text.percent(share).replace("\xa0", " ") == shown
 

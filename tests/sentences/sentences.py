@@ -114,23 +114,15 @@ def collect() -> list[Said]:
 # --- the sentences as the sources have them ---
 
 SENTENCES_IN = [
-    "harness/doctor/rules/*.cpp",
-    "harness/doctor/programs/program_findings.cpp",
-    "harness/doctor/programs/program_verdict.cpp",
-    "harness/doctor/compatibility/*_causes.cpp",
-    "harness/doctor/compatibility/framework_question.cpp",
-    "harness/doctor/compatibility/python_packages.cpp",
-    "harness/summary/*causes.cpp",
-    "harness/summary/session_findings.cpp",
-    "harness/summary/case_rates.cpp",
-    "harness/summary/ceiling.cpp",
-    "harness/summary/fallback.cpp",
-    "harness/summary/selections.cpp",
-    "harness/summary/device_answers.cpp",
-    "harness/summary/job_answer.cpp",
-    "harness/summary/adviser.cpp",
-    "harness/gap/gap.cpp",
-    "harness/gap/gap_answers.cpp",
+    f"harness/{folder}/{name}.cpp"
+    for folder, names in {
+        "doctor/rules": "*",
+        "doctor/programs": "program_findings program_verdict",
+        "doctor/compatibility": "*_causes framework_question python_packages",
+        "summary": "*causes session_findings case_rates ceiling fallback selections device_answers job_answer adviser",
+        "gap": "gap gap_answers",
+    }.items()
+    for name in names.split()
 ]
 ADVICE_IN = ["benchmarks/launch_*.cpp", "benchmarks/library_code.cpp"]
 
