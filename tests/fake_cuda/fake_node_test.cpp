@@ -103,6 +103,19 @@ TEST(NodeDescription, OfTheProjectAreValid) {
   }
 }
 
+TEST(NodeDescription, WhatNvmlIsNotToldIsTheDevicesOwnAsItIsNow) {
+  Json told = a_node();
+  told["devices"][0]["nvml"] = {{"pcie_width", 8}};
+  for (const Json& json : {a_node(), told}) {
+    const Node node = parse_node(json.dump());
+    const NvmlDescription& nvml = node.devices[0].nvml;
+    EXPECT_EQ(nvml.pcie_width, json.contains("/devices/0/nvml"_json_pointer) ? 8 : 16);
+    EXPECT_EQ(nvml.max_pcie_width, nvml.pcie_width);
+    EXPECT_EQ(nvml.max_pcie_generation, nvml.pcie_generation);
+    EXPECT_EQ(nvml.max_sm_clock_mhz, node.devices[0].clock_mhz);
+  }
+}
+
 TEST(NodeDescription, OfTheDocumentationIsValid) {
   std::ifstream file(LAUNCHGAP_FAKE_NODE_DOCUMENT);
   std::string text(std::istreambuf_iterator<char>(file), {});

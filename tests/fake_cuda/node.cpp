@@ -155,8 +155,6 @@ bool NvmlDescription::lacks(std::string_view what) const {
 }
 
 void NvmlDescription::complete() {
-  max_pcie_generation = max_pcie_generation.value_or(pcie_generation);
-  max_pcie_width = max_pcie_width.value_or(pcie_width);
   for (const auto& name : missing) {
     if (!is_of_nvml(name))
       refuse("missing",
@@ -195,6 +193,8 @@ void DeviceDescription::complete() {
   nvml.memory_clock_mhz = nvml.memory_clock_mhz.value_or(memory_clock_mhz);
   nvml.max_sm_clock_mhz = nvml.max_sm_clock_mhz.value_or(clock_mhz);
   nvml.application_clock_mhz = nvml.application_clock_mhz.value_or(clock_mhz);
+  nvml.max_pcie_generation = nvml.max_pcie_generation.value_or(nvml.pcie_generation);
+  nvml.max_pcie_width = nvml.max_pcie_width.value_or(nvml.pcie_width);
 }
 
 void FaultDescription::complete() const {
