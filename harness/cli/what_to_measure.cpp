@@ -46,8 +46,8 @@ void WhatToMeasure::add_options(CLI::App& command) {
   command
       .add_option("--timeout",
                   timeout_s,
-                  "Seconds without a sign of life after which a worker has hung; for a long case "
-                  "five times its estimate")
+                  "Seconds without a sign of life after which a worker that measures has hung; for "
+                  "a long case five times its estimate")
       ->check(number_between(0.1, 1e6))
       ->capture_default_str();
 }

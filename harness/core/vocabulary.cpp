@@ -11,7 +11,9 @@ constexpr Word kWords[] = {
      "a named workload with axes: `launch/null`. Its first part, `launch`, is its *family*"},
     {"case", "one value per axis: `launch/null/api:driver/mode:idle`"},
     {"metric", "a named number with a unit and a direction, one per sample"},
-    {"sample", "one timed repetition. All are kept, none is clipped"},
+    {"sample",
+     "one timed repetition. All are kept but the first of each block, which warm up; none is "
+     "clipped"},
     {"key",
      "of a sample: the number by which a profiler's report has it, as the payload of an NVTX "
      "range"},
@@ -19,15 +21,15 @@ constexpr Word kWords[] = {
      "one repetition of a case: a fixed number of samples, written as one record with its start "
      "and end"},
     {"run",
-     "one worker process: one device, one replicate, plain or traced, one process configuration"},
-    {"plain run", "nothing traces the process: the headline numbers are its. `arm` is `plain`"},
+     "one replicate of one device, plain or traced, in one process configuration: one worker "
+     "process, or more where one crashes"},
+    {"plain run", "nothing traces the process: the headline numbers are its. Its `arm` is `plain`"},
     {"traced run",
      "the activity of the process is recorded, by CUPTI on a GPU, by launchgap itself on the host. "
      "`arm` is `traced`. What plain and traced runs measure is never mixed"},
     {"replicate", "the same plan again, in fresh processes: `r0`, `r1`, …"},
     {"attempt",
-     "a further process for the rest of a run whose process crashed, hung or lost its device: 0, "
-     "1, …"},
+     "which process of a run: 0, and one more each time one crashed, hung or lost its device"},
     {"process configuration",
      "a family of benchmarks with one set of process-wide settings: `launch`, `matmul`, "
      "`convolution`, `allocation`; `launch+wait=block`. The column `process_config`. "
@@ -55,7 +57,7 @@ constexpr Word kWords[] = {
     {"sticky",
      "of an error: every later call of the process fails too, so the process ends and another "
      "does the rest"},
-    {"session", "one `launchgap run`: its plan, its runs, its folder"},
+    {"session", "one `launchgap run` or `import`: its plan, its runs, its folder"},
     {"fingerprint",
      "what should be equal for two results to be comparable, with the values. Written when a run "
      "begins, and once more when it ends: libraries are loaded by the cases that need them, so "

@@ -82,8 +82,8 @@ struct Sampling {
   int samples = 1;
 };
 
-/// A number that a person looks for first: a column of the first table, on the console and on the
-/// page.
+/// A number that a person looks for first: a column of the first table. The console has all, the
+/// page the first.
 struct Headline {
   enum class Of { median, one_in_1000, best_median };  // best: the highest of the cases
 

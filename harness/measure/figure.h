@@ -29,7 +29,7 @@ struct Figure {
   std::string axis = {};
   std::string axis_unit = {};  // empty: a plain number
   bool each_device = false;    // a figure per device, in which colours tell the lines apart
-  /// Of a figure without `axis`: each line is a row for each value of this one that was measured.
+  /// Of a figure without `axis`: a row for each measured value of this one, with a mark per line.
   std::string each = {};
 };
 

@@ -183,7 +183,7 @@ struct Reader {
   }
   template <class Value, class Rule>
   Value get(const char* key, const Rule& rule) const {
-    const auto value = get<Value>(key);
+    auto value = get<Value>(key);
     if (!rule.holds(value))
       throw Error(fmt::format("\"{}\" is {}, and must be {}", key, json[key].dump(), rule.text()));
     return value;

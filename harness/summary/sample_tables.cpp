@@ -154,7 +154,7 @@ Table samples_table() {
        {"device_id", meaning::kDevice, [](Row row) { return row.run.device; }},
        {"replicate", meaning::kReplicate, [](Row row) { return row.run.replicate; }},
        {"attempt",
-        "A further process for the rest of a run that crashed, hung or lost its device: from 0.",
+        "Which process of its run: 0, and one more each time one crashed, hung or lost its device.",
         [](Row row) { return row.run.attempt; }},
        {"arm", meaning::kArm, [](Row row) { return row.run.arm; }},
        {"process_config",

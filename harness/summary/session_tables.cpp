@@ -193,7 +193,7 @@ Table runs_table() {
         meaning::kProcessConfig,
         [](Row row) { return row.run.process_config.text(); }},
        {"attempt",
-        "A further process for the rest of a run that crashed, hung or lost its device: from 0.",
+        "Which process of its run: 0, and one more each time one crashed, hung or lost its device.",
         [](Row row) { return row.run.attempt; }},
        {"status",
         "ok, failed, stopped, or incomplete: it has no end.",

@@ -35,7 +35,7 @@ Table findings_table();
 // device_answers.cpp: the first screen
 Table answers_table();
 
-// finding_tables.cpp: what the statistics say
+// variation_tables.cpp: what the statistics say
 Table headlines_table();
 Table variation_table();
 Table outlier_devices_table();
@@ -62,6 +62,8 @@ Table recorded_shares_table();
 Table check_answers_table();
 Table verdicts_table();
 Table nights_table();
+
+// replay_tables.cpp: how allocators stood with recorded allocations
 Table replays_table();
 Table replay_answers_table();
 Table replay_moments_table();
@@ -70,7 +72,7 @@ Table replay_epochs_table();
 // case_rates.cpp: rates beside what the GPU can do at most
 Table ceilings_table();
 
-// advice_tables.cpp: what others published of launches
+// published_tables.cpp: what others published of launches
 Table published_table();
 Table fit_table();
 

@@ -113,6 +113,38 @@ TEST(Creep, WhatOthersTakeAndGiveBackIsNoGrowth) {
   }
 }
 
+/// Epochs of which the device's use takes these steps, in turn, 24 in all; in KiB.
+std::vector<Epoch> used_in_steps(const std::vector<int>& kib) {
+  std::vector<Epoch> epochs;
+  std::uint64_t at = 10'000 * kMiB;
+  for (std::size_t i = 0; i < 30; ++i) {
+    epochs.push_back({kMiB, kMiB, at});
+    at += static_cast<std::uint64_t>(kib[i % kib.size()] * 1024);
+  }
+  return epochs;
+}
+
+TEST(Creep, GrowthOfTheDevicesUseIsInTheNumberOfStepsOrInTheirSum) {
+  // As often down as up, and ten times as far up: 9 KiB an epoch, of 11 that they scatter.
+  EXPECT_EQ(classify_creep(used_in_steps({20, -2})).kind, CreepKind::context_growth);
+  EXPECT_EQ(classify_creep(used_in_steps({20, -16})).kind, CreepKind::none)
+      << "2 KiB, of 18 that they scatter";
+  // Never down; one step is so large that the sum shows nothing.
+  std::vector<Epoch> epochs = used_in_steps({4, 0});
+  for (std::size_t i = 20; i < epochs.size(); ++i) epochs[i].used += kMiB;
+  EXPECT_EQ(classify_creep(epochs).kind, CreepKind::context_growth);
+}
+
+TEST(Creep, WhatRisesByLessThanAPageInAllIsNone) {
+  for (const std::uint64_t in_all : {4095u, 4096u}) {
+    std::vector<Epoch> epochs(30, {kMiB, kMiB, kMiB});
+    for (std::size_t i = kBurnIn; i < epochs.size(); ++i)
+      epochs[i].live = epochs[i].reserved = epochs[i].used =
+          kMiB + in_all * (i - kBurnIn) / (epochs.size() - 1 - kBurnIn);
+    EXPECT_EQ(classify_creep(epochs).kind, in_all == 4096 ? CreepKind::leak : CreepKind::none);
+  }
+}
+
 TEST(Creep, GrowthIsFoundBesideTheNoiseOfOthers) {
   std::mt19937_64 random(8);
   std::normal_distribution<double> noise;

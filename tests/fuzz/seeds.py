@@ -1,4 +1,4 @@
-"""Small inputs of one form for the fuzzer to begin with: `seeds.py nsys|nvprof|chrome|snapshot|rmm FOLDER`."""
+"""Small inputs of one form for the fuzzer to begin with: `seeds.py FORM FOLDER`; without arguments the names of all."""
 
 import json
 import pathlib
@@ -103,6 +103,9 @@ TUNER = {
 }
 
 
+FORMS = ("nsys", "nvprof", "chrome", "snapshot", "rmm", "tuner")
+
+
 def main(form: str, folder: pathlib.Path) -> None:
     if form == "chrome":
         (folder / "seed-object").write_text(json.dumps(WHOLE))
@@ -129,4 +132,7 @@ def main(form: str, folder: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], pathlib.Path(sys.argv[2]))
+    if len(sys.argv) == 1:
+        print(*FORMS)
+    else:
+        main(sys.argv[1], pathlib.Path(sys.argv[2]))

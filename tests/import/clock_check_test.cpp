@@ -68,10 +68,10 @@ TEST(ClockCheck, AsksEveryLaunchThatAWaitCameAfter) {
   EXPECT_EQ(checked(job).ahead_least_ns, 499'000);
 }
 
-/// 20 launches, each waited for by its stream, on a device that is ahead.
-Job waiting_for_streams(std::int64_t ahead, const Stream& busy = {0, 1, 7}) {
+/// Launches, each waited for by its stream, on a device that is ahead.
+Job waiting_for_streams(std::int64_t ahead, const Stream& busy = {0, 1, 7}, int launches = 20) {
   Job job;
-  for (std::int64_t i = 0; i < 20; ++i) {
+  for (std::int64_t i = 0; i < launches; ++i) {
     const std::int64_t at = 10'000'000'000 + 1'000'000 * i;
     const auto id = static_cast<std::uint32_t>(2 * i + 1);
     job.call(at, at + 4'000, id).kernel(at + 6'000 + ahead, at + 18'000 + ahead, id);
@@ -89,6 +89,9 @@ TEST(ClockCheck, SeesADeviceThatIsAheadByStreamsThatOutlastEveryWait) {
   EXPECT_FALSE(check.trusted());
   EXPECT_EQ(check.ahead_least_ns, 498'000);
   EXPECT_TRUE(checked(waiting_for_streams(0)).trusted());
+  for (const int waits : {9, 10})
+    EXPECT_EQ(checked(waiting_for_streams(500'000, {0, 1, 7}, waits)).ahead_least_ns.has_value(),
+              waits == 10);
 }
 
 TEST(ClockCheck, AWaitForAStreamIsForNoOther) {

@@ -40,6 +40,22 @@ TEST(Copies, AFewThatLookAlikeStay) {
   EXPECT_TRUE(recording.left_out.empty());
 }
 
+TEST(Copies, AreLeftOutFromAQuarterOnAndFromTenOfAThousandOn) {
+  const auto left_out = [](int records, std::size_t copies) {
+    Job job = steady(records);
+    auto& kernels = job.process.trace.kernels;
+    for (std::size_t i = 0; i < copies; ++i) kernels.push_back(kernels[i]);
+    Recording recording = recording_of(std::move(job));
+    drop_copies(recording);
+    return recording.left_out.size();
+  };
+  EXPECT_EQ(left_out(9, 3), 1u) << "3 of 12";
+  EXPECT_EQ(left_out(10, 3), 0u) << "3 of 13";
+  EXPECT_EQ(left_out(990, 10), 1u) << "10 of 1000";
+  EXPECT_EQ(left_out(991, 10), 0u);
+  EXPECT_EQ(left_out(791, 9), 0u) << "more than 1 in 100, and fewer than 10";
+}
+
 TEST(Copies, ADigestTellsRanksAndTimesApart) {
   Job one = steady(20), other = steady(20), later = steady(21), ranked = steady(20);
   ranked.process.rank = 1;

@@ -49,6 +49,15 @@ TEST_F(PickleFile, DataIsTheSameInEveryProtocol) {
   }
 }
 
+TEST_F(PickleFile, TextHasPythonsEscapesBehindABackslashAlone) {
+  const auto text = [&](const std::string& line) {
+    const Pickle pickle = read("V" + line + "\n.");
+    return std::string(pickle.text(pickle.root()));
+  };
+  EXPECT_EQ(text("a\\x41b\\u00e9\\U0001f600"), "aAbé😀");
+  EXPECT_EQ(text("ax41 u00e9 \\n \\x4g \\u00e"), "ax41 u00e9 \\n \\x4g \\u00e");
+}
+
 TEST_F(PickleFile, IntegersAreExactToTheirLastBit) {
   const auto of = [&](const std::string& bytes) {
     const Pickle pickle = read(bytes);

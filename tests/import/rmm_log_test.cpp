@@ -46,6 +46,16 @@ TEST_F(RmmLog, AllThatALineSaysIsTaken) {
   EXPECT_TRUE(recording.left_out.empty());
 }
 
+TEST_F(RmmLog, OnlyWhatGoesBackIsSaidToGoBack) {
+  const auto remarks = [&](const char* second) {
+    return read(kHead + "1,12:00:00.000002,allocate,0x10,256,0\n1,12:00:00." + second +
+                ",allocate,0x20,256,0\n")
+        .remarks;
+  };
+  EXPECT_THAT(remarks("000002"), IsEmpty());
+  EXPECT_THAT(remarks("000001"), Contains(HasSubstr("go back")));
+}
+
 /// RMM wrote streams as decimal numbers in 2020, when a colon stood before the microseconds; since
 /// then as pointers.
 TEST_F(RmmLog, StreamsAreNumbersOfTheirDialect) {

@@ -137,6 +137,14 @@ TEST(ReportOutputs, JUnitIsXmlWhateverANameHas) {
                 "→ 2.16 µs\"/>\n    </testcase>\n"));
 }
 
+TEST(ReportOutputs, OneSlowerMeasurementIsARegression) {
+  Report report = one_slower("H100");
+  report.results.resize(1);
+  EXPECT_EQ(report.exit_code(), ExitCode::regression);
+  report.results.front().verdict = Verdict::same;
+  EXPECT_EQ(report.exit_code(), ExitCode::done);
+}
+
 TEST(ReportOutputs, WhatFailsDependsOnWhatIsAskedFor) {
   Report report = sample_report("strict");
   EXPECT_THAT(junit_xml(report),

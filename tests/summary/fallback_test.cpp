@@ -68,6 +68,8 @@ TEST_F(Fallback, NeedsBothSidesPlainAndOk) {
   EXPECT_THAT(costs(), IsEmpty()) << "traced is never compared with plain";
   took("host-1", "matmul/library/size:256", 610'000, "plain", "failed");
   EXPECT_THAT(costs(), IsEmpty());
+  took("GPU-1", "matmul/library/size:512", 0);
+  EXPECT_THAT(costs(), IsEmpty()) << "what took no time has no ratio";
 }
 
 }  // namespace

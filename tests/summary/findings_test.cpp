@@ -254,7 +254,7 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
                                    HasSubstr("\"kernels\": an entry is a number and no object")));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_THAT(fmt::format("{}", fmt::join(rows[0], ",")),
-              HasSubstr("k,1x1x1,32x1x1,no,7,700,90,110"));
+              HasSubstr("k,1x1x1,32x1x1,no,7,700,100,90,110"));
 }
 
 TEST_F(Findings, EveryTableIsWrittenForAnEmptySessionToo) {

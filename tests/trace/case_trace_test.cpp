@@ -454,7 +454,11 @@ TEST(CaseTrace, AKernelMayBeginEarlierByNoMoreThanTheClocksMayBeWrong) {
 }
 
 TEST(Scatter, IsRobustAndBounded) {
-  EXPECT_EQ(scatter_of_launches(std::vector<double>(19, 5)), 0);
+  std::vector<double> few;
+  for (int i = 0; i < 19; ++i) few.push_back(i % 2 * 10);
+  EXPECT_EQ(scatter_of_launches(few), 0) << "too few to say";
+  few.push_back(10);
+  EXPECT_EQ(scatter_of_launches(few), 38) << "5 of 1.4826 times 5";
   std::vector<double> launches;
   for (int i = 0; i < 1000; ++i) launches.push_back(5000 + i % 101 - 50);
   EXPECT_NEAR(static_cast<double>(scatter_of_launches(launches)), 5 * 1.4826 * 25, 10);

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/trace/cupti/cupti.h"
+
 namespace launchgap::cupti {
 namespace {
 
@@ -151,6 +153,15 @@ TEST(Purposes, AreThoseOfLaunchesAndAllocationsInBothDomains) {
   EXPECT_EQ(runtime_purpose(abi::kInternalCudaLaunchKernel), activity::Purpose::launch);
   EXPECT_EQ(runtime_purpose(abi::kLaunchKernelEx), activity::Purpose::other)
       << "ids of one domain mean something else in the other";
+}
+
+TEST(CuptiVersion, IsThatOfItsToolkitWhereItIsKnown) {
+  EXPECT_EQ(cupti::version_text(17), "11.6 (API 17)");
+  EXPECT_EQ(cupti::version_text(18), "11.8 (API 18)");
+  EXPECT_EQ(cupti::version_text(25), "API 25");
+  EXPECT_EQ(cupti::version_text(99'999), "API 99999");
+  EXPECT_EQ(cupti::version_text(130'001), "13.0 (API 130001)");
+  EXPECT_EQ(cupti::version_text(131'200), "13.12 (API 131200)");
 }
 
 }  // namespace
