@@ -26,18 +26,6 @@ std::unique_ptr<Allocator> allocator_of_case(const CaseContext& context,
                                              std::size_t bytes,
                                              std::size_t blocks);
 
-/// Part of a device's memory that somebody else has allocated.
-class MemoryView : public Buffer {
- public:
-  MemoryView(void* address, std::size_t bytes) : address_(address), bytes_(bytes) {}
-  void* address() const override { return address_; }
-  std::size_t bytes() const override { return bytes_; }
-
- private:
-  void* address_;
-  std::size_t bytes_;
-};
-
 /// A block with a value at both of its ends.
 struct MarkedBlock {
   void* address = nullptr;

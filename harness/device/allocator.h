@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-namespace launchgap {
+#include "harness/device/device.h"
 
-class Device;
+namespace launchgap {
 
 /// Ways to get memory, in the order of allocator_kinds().
 enum class AllocatorKind {
@@ -61,6 +61,18 @@ class Allocator {
     return std::nullopt;
   }
   virtual std::string method() const = 0;
+};
+
+/// Part of a device's memory that somebody else has allocated.
+class MemoryView : public Buffer {
+ public:
+  MemoryView(void* address, std::size_t bytes) : address_(address), bytes_(bytes) {}
+  void* address() const override { return address_; }
+  std::size_t bytes() const override { return bytes_; }
+
+ private:
+  void* address_;
+  std::size_t bytes_;
 };
 
 /// How much of what is free now may be taken: never the last 5 % of a device's memory, which others

@@ -159,29 +159,25 @@ bool has_median(const SummaryRow& row) {
 }
 
 /// A recorded launch that found its stream idle; null where there is none.
-const SummaryRow* idle_launch(const ComparedSession& from,
-                              const std::string& device,
-                              std::string_view metric) {
-  const auto row = std::ranges::find_if(*from.rows, [&](const SummaryRow& one) {
-    return one.key.device == device && one.key.arm == kRecorded && one.metric == metric &&
-           one.key.name.benchmark == "recorded/launch" && one.key.name.has("stream:idle");
+const SummaryRow* idle_launch(const Laid& laid, std::string_view metric) {
+  const auto row = std::ranges::find_if(laid.measured, [&](const SummaryRow* one) {
+    return one->key.arm == kRecorded && one->metric == metric &&
+           one->key.name.benchmark == "recorded/launch" && one->key.name.has("stream:idle");
   });
-  return row != from.rows->end() && has_median(*row) ? &*row : nullptr;
+  return row != laid.measured.end() && has_median(**row) ? *row : nullptr;
 }
 
 /// The empty launch with the usual settings, by the device's own path where it has that.
-const SummaryRow* empty_launch(const ComparedSession& from,
-                               const std::string& device,
-                               const Beside& beside) {
+const SummaryRow* empty_launch(const Laid& laid, const Beside& beside) {
   const SummaryRow* found = nullptr;
-  for (const SummaryRow& row : *from.rows) {
-    if (row.key.device != device || row.key.arm != name_of(beside.arm) ||
-        row.metric != beside.measured || !row.key.process_config.usual() ||
-        row.status != Status::ok || !has_median(row) || row.key.name.benchmark != "launch/null" ||
-        !row.key.name.has("mode:idle"))
+  for (const SummaryRow* row : laid.measured) {
+    const CaseKey& key = row->key;
+    if (key.arm != name_of(beside.arm) || row->metric != beside.measured ||
+        !key.process_config.usual() || row->status != Status::ok || !has_median(*row) ||
+        key.name.benchmark != "launch/null" || !key.name.has("mode:idle"))
       continue;
-    const bool own = case_on_any_device(row.key.name) != row.key.name.text();
-    if (!found || own) found = &row;
+    const bool own = case_on_any_device(key.name) != key.name.text();
+    if (!found || own) found = row;
     if (own) break;
   }
   return found;
@@ -216,36 +212,32 @@ void each_ratio(std::span<const ComparedSession> sessions,
 }
 
 std::vector<GapRecordedRow> recorded_beside_measured(std::span<const ComparedSession> sessions) {
-  using Placed = std::pair<const ComparedSession*, const DeviceFacts*>;
-  std::vector<Placed> recorded, measured;
+  std::vector<Laid> recorded, measured;
   for (const ComparedSession& from : sessions) {
     const bool of_a_job = from.session->has_arm(kRecorded);
+    const RowsByDevice rows(*from.rows);
     for (const DeviceFacts& device : from.session->devices) {
-      if (of_a_job)
-        recorded.emplace_back(&from, &device);
-      else if (device.usable && is_gpu(device) && !device.simulated)
-        measured.emplace_back(&from, &device);
+      if (!of_a_job && (!device.usable || !is_gpu(device) || device.simulated)) continue;
+      (of_a_job ? recorded : measured)
+          .push_back({from.session, &device, order_of(device), rows.of(device.uuid)});
     }
   }
   std::vector<GapRecordedRow> rows;
-  for (const Placed& placed : recorded) {
-    const auto [job, gpu] = placed;
-    if (!idle_launch_share(*job->session, gpu->uuid)) continue;
-    const auto has_its_name = [&](const Placed& one) {
-      return one.second->name == placed.second->name;
-    };
+  for (const Laid& job : recorded) {
+    if (!idle_launch_share(*job.session, job.device->uuid)) continue;
+    const auto has_its_name = [&](const Laid& one) { return one.device->name == job.device->name; };
     const bool any_alike = std::ranges::any_of(measured, has_its_name);
-    for (const Placed& other : measured) {
+    for (const Laid& other : measured) {
       const bool alike = has_its_name(other);
       if (any_alike && !alike) continue;
       for (const Beside& beside : kBeside) {
-        const SummaryRow* const row = idle_launch(*job, gpu->uuid, beside.recorded);
-        const SummaryRow* const best = empty_launch(*other.first, other.second->uuid, beside);
+        const SummaryRow* const row = idle_launch(job, beside.recorded);
+        const SummaryRow* const best = empty_launch(other, beside);
         if (!row || !best) continue;
-        rows.push_back({.session = job->session->id,
-                        .device = gpu->uuid,
+        rows.push_back({.session = job.session->id,
+                        .device = job.device->uuid,
                         .metric = beside.recorded,
-                        .measured_session = other.first->session->id,
+                        .measured_session = other.session->id,
                         .key = &best->key,
                         .measured_metric = beside.measured,
                         .same_name = alike,

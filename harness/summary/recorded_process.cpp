@@ -161,14 +161,15 @@ std::optional<double> idle_launch_share(const SessionData& session, const std::s
   for (const auto& [key, data] : session.cases) {
     const bool launches =
         key.name.benchmark == "recorded/launch" || key.name.benchmark == "recorded/graph";
-    if (key.device != device || key.arm != kRecorded || !launches) continue;
-    const std::string& state = key.name.at("stream");
+    const bool is_idle = key.name.has("stream:idle");
     const auto calls = data.samples.find("api_record_ns");
-    if ((state != "idle" && state != "busy") || calls == data.samples.end()) continue;
+    if (key.device != device || key.arm != kRecorded || !launches || calls == data.samples.end() ||
+        (!is_idle && !key.name.has("stream:busy")))
+      continue;
     for (const auto& [replicate, samples] : calls->second) {
       if (doubtful.contains(replicate)) continue;
       known += samples.size();
-      if (state == "idle") idle += samples.size();
+      if (is_idle) idle += samples.size();
     }
   }
   if (known == 0) return std::nullopt;

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/allocator.h"
 #include "harness/device/device.h"
 #include "harness/trace/tracer.h"
 #include "kernels/kernels.h"
@@ -44,18 +45,6 @@ class Gpu : public testing::Test {
 
 /// What another process takes or gives back meanwhile is no fault of the device's.
 inline constexpr std::uint64_t kTolerance = 4 << 20;
-
-/// Memory of the device that is given elsewhere, to be read.
-class MemoryView : public Buffer {
- public:
-  MemoryView(void* address, std::size_t bytes) : address_(address), bytes_(bytes) {}
-  void* address() const override { return address_; }
-  std::size_t bytes() const override { return bytes_; }
-
- private:
-  void* address_;
-  std::size_t bytes_;
-};
 
 /// An unsigned in the device's memory, 0 at first.
 class DeviceCounter {
