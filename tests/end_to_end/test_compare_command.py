@@ -249,7 +249,7 @@ def test_a_comma_in_a_value_and_a_variable_that_is_heeded():
 
 # --- a delay that is inserted on purpose ---
 
-BURST = ("--devices", "host", "--filter", "^launch/null/api:queue/mode:burst$")
+LAUNCHES = ("--devices", "host", "--filter", "^launch/null/api:queue/")
 
 
 def delays(folder):
@@ -264,9 +264,10 @@ def delays(folder):
 @pytest.mark.compares_times
 def test_a_delay_makes_each_launch_slower_and_is_measured(tmp_path):
     kept = tmp_path / "kept"
-    done = compared("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},LAUNCHGAP_DELAY_NS=3000", *BURST, "-o", kept)
+    done = compared("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},LAUNCHGAP_DELAY_NS=3000", *LAUNCHES, "-o", kept)
     assert done.returncode == 4, done.stdout + done.stderr
-    assert verdicts(done)["per_launch_ns"] == "slower"
+    found = verdicts(done)
+    assert found["per_launch_ns"] == "slower" and found["roundtrip_ns"] == "slower"
     assert "A and B differ: environment.LAUNCHGAP_DELAY_NS unknown → 3000" in said(done)
     measured = delays(kept)
     assert len(measured) == 8 and not any(problem for _, problem in measured)

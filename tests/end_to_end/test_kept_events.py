@@ -114,6 +114,13 @@ def test_clocks_and_power_are_counters_of_the_trace(run, tmp_path):
     assert min(at) < max(launches) and max(at) > max(launches) and max(at) - min(launches) < 60e6
 
 
+def test_the_host_keeps_its_events_too(run):
+    _, session = run(IDLE, trace="on")
+    ((head, kinds), *_) = events(session)
+    assert kinds["call"] > 0 and kinds["kernel"] > 0
+    assert "launch" in head["names"]
+
+
 def test_traces_of_several_processes_go_to_a_folder_that_is_new_or_empty(run, tmp_path):
     _, session = run(IDLE, runs=3, trace="on")
     full = tmp_path / "full"
