@@ -7,6 +7,7 @@
 
 #include "benchmarks/allocating.h"
 #include "harness/core/errors.h"
+#include "harness/device/allocator.h"
 #include "harness/measure/sweep.h"
 
 namespace launchgap {

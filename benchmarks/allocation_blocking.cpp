@@ -13,8 +13,7 @@
 #include "benchmarks/long_kernel.h"
 #include "benchmarks/team.h"
 #include "harness/core/errors.h"
-#include "harness/core/rounded_up.h"
-#include "harness/device/virtual_memory.h"
+#include "harness/device/allocator.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {

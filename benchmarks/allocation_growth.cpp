@@ -5,7 +5,7 @@
 
 #include "benchmarks/allocating.h"
 #include "harness/core/errors.h"
-#include "harness/device/virtual_memory.h"
+#include "harness/device/allocator.h"
 
 namespace launchgap {
 namespace {

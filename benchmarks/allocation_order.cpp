@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "benchmarks/allocating.h"
-#include "harness/core/errors.h"
+#include "harness/device/allocator.h"
 #include "harness/measure/sweep.h"
 
 namespace launchgap {

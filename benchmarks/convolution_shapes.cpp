@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "benchmarks/products.h"
-#include "harness/device/shape_text.h"
 #include "harness/measure/shapes.h"
 
 namespace launchgap {

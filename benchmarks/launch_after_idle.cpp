@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "benchmarks/launching.h"
+#include "harness/core/text.h"
 #include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 

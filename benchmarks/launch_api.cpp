@@ -1,7 +1,7 @@
 // Whether it matters by which API a kernel is launched.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "harness/device/null_launcher.h"
+#include "harness/device/device.h"
 #include "harness/summary/adviser.h"
 
 namespace launchgap {

@@ -7,7 +7,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/text.h"
 #include "harness/device/allocator.h"
-#include "harness/device/graph.h"
+#include "harness/device/device.h"
 #include "harness/measure/device_timer.h"
 #include "harness/summary/adviser.h"
 #include "kernels/kernels.h"

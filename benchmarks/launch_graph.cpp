@@ -3,7 +3,7 @@
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
 #include "harness/core/text.h"
-#include "harness/device/graph.h"
+#include "harness/device/device.h"
 #include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 

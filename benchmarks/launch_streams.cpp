@@ -1,7 +1,6 @@
 // Whether several streams make launching cheaper or dearer, whether short kernels overlap, and what
 // the legacy default stream costs, with which ordinary streams take turns.
 #include "benchmarks/launching.h"
-#include "harness/core/errors.h"
 #include "harness/core/text.h"
 #include "harness/summary/adviser.h"
 #include "kernels/kernels.h"

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "benchmarks/operands.h"
 #include "benchmarks/products.h"
 #include "harness/summary/adviser.h"
 

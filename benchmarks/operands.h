@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/core/plan.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
 #include "harness/device/product_type.h"

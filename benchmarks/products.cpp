@@ -7,6 +7,7 @@
 #include "benchmarks/operands.h"
 #include "harness/core/plan.h"
 #include "harness/device/shape_text.h"
+#include "harness/measure/fill.h"
 
 namespace launchgap {
 namespace {

@@ -7,7 +7,6 @@
 #include "harness/allocation/memory.h"
 #include "harness/device/allocator.h"
 #include "harness/device/device.h"
-#include "harness/device/virtual_memory.h"
 
 namespace launchgap::allocation {
 

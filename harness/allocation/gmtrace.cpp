@@ -15,7 +15,6 @@
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
 #include "harness/core/stop.h"
-#include "harness/import/compressed_output.h"
 #include "harness/import/compressed_text.h"
 #include "harness/import/text_lines.h"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "harness/core/rounded_up.h"
+#include "harness/device/allocator.h"
 
 namespace launchgap::allocation {
 

@@ -2,6 +2,8 @@
 // comes to the end.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,11 +11,87 @@
 #include <string>
 #include <vector>
 
-#include "harness/allocation/fragmentation.h"
-#include "harness/allocation/time_counts.h"
+#include "harness/allocation/block_allocator.h"
 #include "harness/allocation/trace.h"
 
 namespace launchgap::allocation {
+
+/// Times of many calls, counted by how long they took, in little memory: each power of two has 32
+/// classes, so a quantile is right within 3 %.
+class TimeCounts {
+ public:
+  void add(std::int64_t nanoseconds) {
+    const auto time = static_cast<std::uint64_t>(nanoseconds < 0 ? 0 : nanoseconds);
+    ++counts_[index_of(time)];
+    ++n_;
+    if (time > longest_) longest_ = time;
+  }
+  std::uint64_t n() const { return n_; }
+  std::uint64_t longest_ns() const { return longest_; }
+  /// Nothing of none.
+  std::optional<double> quantile_ns(double p) const {
+    if (n_ == 0) return std::nullopt;
+    const auto rank = static_cast<std::uint64_t>(p * static_cast<double>(n_ - 1));
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      below += counts_[i];
+      if (below > rank) return middle_of(i);
+    }
+    return static_cast<double>(longest_);
+  }
+
+ private:
+  static constexpr unsigned kBits = 5;
+  static constexpr std::uint64_t kClasses = std::uint64_t{1} << kBits;
+
+  static std::size_t index_of(std::uint64_t time) {
+    if (time < kClasses) return time;
+    const auto shift = static_cast<unsigned>(std::bit_width(time)) - kBits - 1;
+    return (shift + 1) * kClasses + ((time >> shift) - kClasses);
+  }
+  static double middle_of(std::size_t index) {
+    if (index < kClasses) return static_cast<double>(index);
+    const std::size_t shift = index / kClasses - 1;
+    const auto width = static_cast<double>(std::uint64_t{1} << shift);
+    return (static_cast<double>(kClasses + index % kClasses) + 0.5) * width;
+  }
+
+  std::array<std::uint64_t, (64 - kBits + 1) * kClasses> counts_{};
+  std::uint64_t n_ = 0, longest_ = 0;
+};
+
+/// Requests for which the unusable index is told, in bytes: 1 MiB to 512 MiB.
+inline constexpr std::array<std::uint64_t, 6> kUnusableFor = {std::uint64_t{1} << 20,
+                                                              std::uint64_t{2} << 20,
+                                                              std::uint64_t{8} << 20,
+                                                              std::uint64_t{32} << 20,
+                                                              std::uint64_t{128} << 20,
+                                                              std::uint64_t{512} << 20};
+
+/// How well the free part of an allocator's memory could be used. No figure alone is honest, so
+/// they stand together (docs/allocation.md says what each hides). Shares are from 0 to 1, and 0
+/// where there is nothing to share.
+struct Fragmentation {
+  bool known = true;  // false: of an allocator that does not tell; then only live_bytes is
+  Holding holding;
+  std::uint64_t live_bytes = 0;  // of blocks in use, as they were asked for
+  /// 1 - live / granted: what rounding and unsplit blocks cost.
+  double internal_waste = 0;
+  /// 1 - largest free block / free: TensorFlow's and RMM's figure. Its denominator is
+  /// `holding.free`; of little free memory it says nothing.
+  double largest_block_index = 0;
+  /// The share of the free bytes in blocks smaller than kUnusableFor[i]: what a request of that
+  /// size could not use. 1 where nothing is free, as Linux has it.
+  std::array<double, kUnusableFor.size()> unusable{};
+  /// 1 - live / reserved.
+  double reserve_slack = 0;
+};
+
+Fragmentation fragmentation_of(const BlockAllocator& allocator, std::uint64_t live_bytes);
+
+/// The memory that an allocator holds, drawn with so many letters: '*' is used, 'x' is wasted by
+/// rounding, '_' is free. What has more of a letter's bytes decides. Regions follow one another.
+std::string occupancy(const BlockAllocator& allocator, std::size_t columns = 100);
 
 /// What made an allocation that had failed succeed, each only after those before it had not.
 enum class RecoveryStep : std::uint8_t {

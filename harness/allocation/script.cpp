@@ -1,7 +1,5 @@
 #include "harness/allocation/script.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"

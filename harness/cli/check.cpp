@@ -12,7 +12,6 @@
 #include "harness/cli/report_outputs.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
-#include "harness/regression/confirm.h"
 
 namespace launchgap::cli {
 namespace {

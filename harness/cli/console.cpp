@@ -1,8 +1,6 @@
 #include "harness/cli/console.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <set>
 #include <vector>
 
@@ -11,7 +9,7 @@
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "harness/measure/benchmark.h"
-#include "harness/summary/advice.h"
+#include "harness/summary/adviser.h"
 #include "harness/summary/all_findings.h"
 #include "harness/summary/device_answers.h"
 #include "harness/summary/headlines.h"

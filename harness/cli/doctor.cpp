@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>

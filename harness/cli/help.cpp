@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/terminal.h"
 #include "harness/core/text.h"
 
 namespace launchgap::cli {

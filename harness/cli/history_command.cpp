@@ -8,12 +8,12 @@
 
 #include "harness/cli/baseline_options.h"
 #include "harness/cli/command.h"
+#include "harness/core/clock.h"
 #include "harness/core/csv_table.h"
 #include "harness/core/output_file.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/core/utc.h"
 #include "harness/regression/check.h"
 #include "harness/regression/history.h"
 #include "harness/regression/history_export.h"

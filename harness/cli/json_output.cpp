@@ -1,14 +1,44 @@
 #include "harness/cli/json_output.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "harness/core/output_file.h"
 #include "harness/core/say.h"
+#include "harness/summary/all_tables.h"
 
 namespace launchgap::cli {
 namespace {
 
 constexpr const char* kStandardOutput = "-";
+
+/// Those that a reader of the page meets first.
+constexpr std::string_view kTables[] =
+    {"devices", "headlines", "answers", "findings", "outlier_devices", "recordings"};
+
+Json cell_as_json(const std::string& cell, CellKind kind) {
+  if (cell.empty()) return nullptr;
+  if (kind == CellKind::flag) return cell == "true";
+  if (kind == CellKind::text) return cell;
+  if (kind == CellKind::count) return std::strtoll(cell.c_str(), nullptr, 10);
+  return std::strtod(cell.c_str(), nullptr);
+}
+
+Json rows_of(const Table& table, const TableInputs& inputs) {
+  Json rows = Json::array();
+  table.fill(inputs, [&](const std::vector<std::string>& cells) {
+    Json& row = rows.emplace_back(Json::object());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const ColumnInfo& column = table.columns[i + 1];  // the first is the session's id
+      row[std::string(column.key)] = cell_as_json(cells[i], column.kind);
+    }
+  });
+  return rows;
+}
 
 }  // namespace
 
@@ -52,6 +82,32 @@ void JsonOutput::write(const Json& json) const {
 std::string JsonOutput::take_back() {
   if (file().empty() || place_.find_first_of("./") != std::string::npos) return "";
   return std::exchange(place_, kStandardOutput);
+}
+
+Json session_as_json(const Summarised& summarised, const std::filesystem::path& page) {
+  Json json = {{"session_id", summarised.session.id},
+               {"folder", summarised.session.folder.string()},
+               {"page", page.string()},
+               {"problems", summarised.session.problems}};
+  for (const Table& table : all_tables()) {
+    const std::string_view name = table.name.substr(0, table.name.find('.'));
+    if (std::ranges::find(kTables, name) != std::end(kTables))
+      json[std::string(name)] = rows_of(table, summarised.table_inputs());
+  }
+  return json;
+}
+
+Json gap_as_json(const GapRows& gap) {
+  const SessionData none;
+  const std::vector<SummaryRow> no_rows;
+  const SlowSamples no_samples(none, no_rows);
+  Json json = Json::object();
+  for (const char* name : {"answers", "values", "classes", "limits", "tuned"}) {
+    const auto table =
+        std::ranges::find(all_tables(), fmt::format("gap_{}.csv", name), &Table::name);
+    json[name] = rows_of(*table, {none, no_rows, no_samples, nullptr, &no_rows, &gap});
+  }
+  return json;
 }
 
 }  // namespace launchgap::cli

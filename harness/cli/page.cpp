@@ -12,8 +12,6 @@
 #include "harness/core/plan.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
-#include "harness/core/temporary_folder.h"
-#include "harness/core/text.h"
 #include "harness/gap/gap.h"
 #include "harness/run/foreign_program.h"
 #include "harness/run/process.h"

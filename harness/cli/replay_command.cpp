@@ -17,7 +17,6 @@
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/core/utc.h"
 #include "harness/core/version.h"
 #include "harness/device/backend.h"
 #include "harness/record/records.h"

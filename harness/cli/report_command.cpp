@@ -7,7 +7,6 @@
 #include "harness/cli/command.h"
 #include "harness/cli/json_output.h"
 #include "harness/cli/page.h"
-#include "harness/cli/session_json.h"
 #include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"

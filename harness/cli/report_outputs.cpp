@@ -5,11 +5,7 @@
 
 #include "harness/core/output_file.h"
 #include "harness/core/say.h"
-#include "harness/regression/annotations.h"
-#include "harness/regression/junit.h"
-#include "harness/regression/markdown.h"
-#include "harness/regression/report_json.h"
-#include "harness/regression/screen.h"
+#include "harness/regression/report_forms.h"
 
 namespace launchgap::cli {
 namespace {

@@ -5,7 +5,6 @@
 #include "harness/cli/json_output.h"
 #include "harness/cli/mistakes.h"
 #include "harness/cli/page.h"
-#include "harness/cli/session_json.h"
 #include "harness/cli/what_to_measure.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"

@@ -17,9 +17,7 @@
 #include "harness/core/text.h"
 #include "harness/core/version.h"
 #include "harness/regression/history_rates.h"
-#include "harness/regression/night_resampling.h"
 #include "harness/regression/selftest.h"
-#include "harness/regression/selftest_json.h"
 
 namespace launchgap::cli {
 namespace {

@@ -2,8 +2,6 @@
 // taken.
 #pragma once
 
-#include <array>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>

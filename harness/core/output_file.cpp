@@ -2,8 +2,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -106,6 +108,21 @@ void write_file(const fs::path& path, std::string_view text) {
   OutputFile file(path);
   file.write(text);
   file.commit();
+}
+
+TemporaryFolder::TemporaryFolder(const std::string& prefix) {
+  const char* const chosen = std::getenv("TMPDIR");
+  for (const std::string folder : {chosen && *chosen ? chosen : "/tmp", "/tmp"}) {
+    std::string name = folder + "/" + prefix + "XXXXXX";
+    if (!mkdtemp(name.data())) continue;
+    path_ = std::filesystem::absolute(name);
+    return;
+  }
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code failed;
+  if (!path_.empty()) std::filesystem::remove_all(path_, failed);
 }
 
 }  // namespace launchgap

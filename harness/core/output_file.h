@@ -43,4 +43,21 @@ void make_output_folder(const std::filesystem::path& folder);
 /// A file with this text. Throws WriteError if it cannot be written.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
+// --- A folder of a process's own, gone when the object is ---
+
+class TemporaryFolder {
+ public:
+  /// In TMPDIR, or in /tmp where that cannot be written to.
+  explicit TemporaryFolder(const std::string& prefix = "launchgap-");
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  /// Absolute; empty if the system refuses.
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
 }  // namespace launchgap

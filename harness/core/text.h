@@ -1,4 +1,4 @@
-// Numbers and tables for people.
+// Numbers and tables for people, and how wide they may be.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/core/terminal.h"
-
 namespace launchgap {
+
+/// The columns of the terminal that standard output is; what COLUMNS says goes before. Absent where
+/// neither is known: a file or a pipe.
+std::optional<std::size_t> terminal_columns();
+
+/// Columns of prose: those of the terminal, from 40 to 100; else 100.
+std::size_t text_columns();
 
 /// "2.31 µs", "794 TFLOP/s", three digits, and "95 ns" of a clock's whole ticks; "–" for what is
 /// absent. The page has the same rule (reports/launchgap_report/text.py), as of percent_text().

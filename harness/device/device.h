@@ -173,4 +173,41 @@ class Device {
   bool kernels_may_wait_ = true;
 };
 
+// --- Graphs: work that is recorded once and launched as a whole ---
+
+class Stream;
+
+/// Kernels and their order, recorded to be launched together, as often as wanted.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual std::size_t nodes() const = 0;
+};
+
+/// A graph made ready to run.
+class ExecutableGraph {
+ public:
+  virtual ~ExecutableGraph() = default;
+  /// Brings onto the device what the first launch would otherwise bring.
+  virtual void upload(Stream& stream) = 0;
+  virtual void launch(Stream& stream) = 0;
+  /// Takes over the parameters of a graph of the same shape.
+  virtual void update(const Graph& graph) = 0;
+};
+
+// --- Launches through another library than the driver's own API ---
+
+class Stream;
+
+/// Another library's ways to launch a kernel that does nothing, as <<<1, 1>>>.
+class NullLauncher {
+ public:
+  virtual ~NullLauncher() = default;
+  virtual void launch(Stream& stream) = 0;
+  /// Launches a kernel that adds one to an unsigned on the device, in the same way.
+  virtual void count(Stream& stream, void* counter) = 0;
+  virtual std::string method() const = 0;
+};
+enum class RuntimeApi { launch_ex, chevron };  // cudaLaunchKernelExC, <<<>>>
+
 }  // namespace launchgap

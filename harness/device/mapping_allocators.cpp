@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/core/rounded_up.h"
+#include "harness/device/allocator.h"
 #include "harness/device/inserted_delay.h"
 
 namespace launchgap {

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "harness/device/allocator.h"
-#include "harness/device/virtual_memory.h"
 
 namespace launchgap {
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/core/system_files.h"
 #include "harness/device/facts.h"
 
 namespace launchgap {
@@ -31,7 +32,7 @@ LibrarySearch by_version(LibrarySearch search,
 /// A library opened with dlopen and never closed: CUDA's libraries keep threads and exit handlers.
 class SharedLibrary {
  public:
-  /// Search order: the override; the loader's own search, then the folders of library_folders.h one
+  /// Search order: the override; the loader's own search, then the folders of library_folders() one
   /// by one, each by `sonames`; both by `otherwise`. Throws Error with every attempt's reason.
   static SharedLibrary open(const LibrarySearch& search);
 
@@ -53,5 +54,20 @@ class SharedLibrary {
 std::string cuda_version_text(int version);
 /// cuDNN's "8907" as "8.9.7", and "91900" as "9.19.0".
 std::string cudnn_version_text(std::size_t version);
+
+// --- Where CUDA's libraries lie that the loader does not find by itself ---
+
+// launchgap loads them from there, and the doctor tells programs of them: one search, so that the
+// two cannot disagree.
+
+/// The folders in the order in which they are searched:
+/// 1. `lib64`, `lib` and `extras/CUPTI/lib64` of CUDA_HOME, then of CUDA_PATH;
+/// 2. `nvidia/*/lib`, pip's, in the folders of the active Python (see python_folders.h) and of
+///    launchgap's own .venv, which comes first unless VIRTUAL_ENV chose another;
+/// 3. `lib` of CONDA_PREFIX;
+/// 4. of /usr/local/cuda and /usr/local/cuda-*, the highest number first, what 1 has.
+/// They need not exist.
+std::vector<std::string> library_folders(const SystemFiles& system,
+                                         const std::map<std::string, std::string>& environment);
 
 }  // namespace launchgap

@@ -1,7 +1,4 @@
-#include "harness/gap/best_values.h"
-
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -9,6 +6,7 @@
 
 #include "harness/core/text.h"
 #include "harness/doctor/doctor.h"
+#include "harness/gap/gap_parts.h"
 #include "harness/gap/shared_cases.h"
 #include "harness/summary/ceiling.h"
 

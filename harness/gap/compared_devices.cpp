@@ -1,8 +1,5 @@
-#include "harness/gap/compared_devices.h"
-
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -14,6 +11,7 @@
 #include "harness/core/plan.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
+#include "harness/gap/gap_parts.h"
 #include "harness/gap/shared_cases.h"
 #include "harness/rules/ratio.h"
 #include "harness/summary/recorded_process.h"

@@ -8,10 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/gap/best_values.h"
-#include "harness/gap/compared_devices.h"
-#include "harness/gap/gap_answers.h"
-#include "harness/gap/tuned_kernels.h"
+#include "harness/gap/gap_parts.h"
 
 namespace launchgap::gap {
 namespace {

@@ -1,5 +1,3 @@
-#include "harness/gap/gap_answers.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/text.h"
+#include "harness/gap/gap_parts.h"
 #include "harness/summary/ceiling.h"
 
 namespace launchgap::gap {

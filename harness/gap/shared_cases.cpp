@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
-#include <tuple>
 
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
-#include "harness/core/text.h"
 #include "harness/device/shape_text.h"
 #include "harness/summary/ceiling.h"
 

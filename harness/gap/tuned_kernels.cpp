@@ -1,5 +1,3 @@
-#include "harness/gap/tuned_kernels.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,7 +11,8 @@
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/text.h"
-#include "harness/stats/compare.h"
+#include "harness/gap/gap_parts.h"
+#include "harness/stats/stats.h"
 #include "harness/summary/generations.h"
 
 namespace launchgap::gap {

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,8 +13,8 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/version.h"
-#include "harness/import/chrome_names.h"
-#include "harness/import/compressed_output.h"
+#include "harness/import/chrome_events.h"
+#include "harness/import/compressed_text.h"
 #include "harness/import/event_file.h"
 #include "harness/record/json.h"
 

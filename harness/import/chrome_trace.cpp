@@ -1,13 +1,9 @@
-#include "harness/import/chrome_trace.h"
-
 #include <algorithm>
 #include <array>
-#include <new>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,6 +13,7 @@
 #include "harness/import/compressed_text.h"
 #include "harness/import/decimal.h"
 #include "harness/import/json_text.h"
+#include "harness/import/readers.h"
 
 namespace launchgap::recording {
 namespace {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -125,6 +127,140 @@ bool is_far(std::int64_t time_ns) {
   return std::abs(static_cast<double>(time_ns)) > kFarthest;
 }
 
+using activity::Call;
+
+/// A wait for all of a device, by which name a recorder may know it.
+bool waits_for_device(std::string_view name) {
+  return name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize") ||
+         name.starts_with("cudaThreadSynchronize");
+}
+
+/// A launch with its kernels' times.
+struct Delay {
+  std::int64_t called_ns, returned_ns, begin_ns, end_ns;
+};
+
+std::vector<Delay> delays_of(const Process& process, const RecordedLaunches& launches) {
+  std::vector<Delay> delays;
+  for (const RecordedLaunch& launch : launches.launches) {
+    const Call& call = process.trace.calls[launch.call];
+    if (launch.stream)
+      delays.push_back({call.begin_ns, call.end_ns, launch.begin_ns, launch.end_ns});
+  }
+  return delays;
+}
+
+/// For each wait for the device, how far the last of the kernels that were launched before it
+/// outlasts it.
+std::vector<ClockBound> outlasting(const Process& process, std::vector<Delay> delays) {
+  std::vector<const Call*> waits;
+  for (const Call& call : process.trace.calls) {
+    if (call.purpose == activity::Purpose::wait && has_times(call) &&
+        waits_for_device(process.trace.name(call.id)))
+      waits.push_back(&call);
+  }
+  std::ranges::sort(waits, {}, &Call::begin_ns);
+  if (!waits.empty()) std::ranges::sort(delays, {}, &Delay::returned_ns);
+  std::vector<ClockBound> bounds;
+  auto next = delays.begin();
+  std::optional<std::int64_t> last_end;
+  for (const Call* const wait : waits) {
+    for (; next != delays.end() && next->returned_ns <= wait->begin_ns; ++next)
+      last_end = std::max(last_end.value_or(next->end_ns), next->end_ns);
+    if (last_end) bounds.push_back({wait->end_ns, *last_end - wait->end_ns});
+  }
+  return bounds;
+}
+
+/// Of waits for a stream, the shortest time by which work outlasts one. No record tells for which
+/// stream a wait was, but all that was launched before it has ended on one of them. It may have
+/// been one that had nothing to do; not all of kLeastWaits, where the process has one stream.
+std::optional<std::int64_t> shortest_outlasting(const Process& process,
+                                                const RecordedLaunches& launches) {
+  constexpr std::size_t kLeastWaits = 10;
+  const activity::Trace& trace = process.trace;
+  std::vector<const Call*> waits;
+  std::unordered_map<std::uint32_t, std::int64_t> returned;
+  for (const Call& call : trace.calls) {
+    if (!has_times(call)) continue;
+    const std::string_view name = trace.name(call.id);
+    if (name.starts_with("cudaStreamSynchronize") || name.starts_with("cuStreamSynchronize"))
+      waits.push_back(&call);
+    if (call.purpose == activity::Purpose::copy || call.purpose == activity::Purpose::fill)
+      returned.emplace(call.correlation, call.end_ns);
+  }
+  if (waits.size() < kLeastWaits) return std::nullopt;
+  struct Work {
+    std::int64_t returned_ns, end_ns;
+    std::uint32_t stream;
+  };
+  std::vector<Work> work;
+  for (const RecordedLaunch& launch : launches.launches) {
+    if (launch.stream)
+      work.push_back({trace.calls[launch.call].end_ns, launch.end_ns, *launch.stream});
+  }
+  for (const activity::Transfer& transfer : trace.transfers) {
+    const auto call = returned.find(transfer.correlation);
+    if (has_times(transfer) && call != returned.end())
+      work.push_back({call->second, transfer.end_ns, transfer.stream});
+  }
+  std::ranges::sort(work, {}, &Work::returned_ns);
+  std::ranges::sort(waits, {}, &Call::begin_ns);
+  std::map<std::uint32_t, std::int64_t> last_end;  // of each stream
+  std::optional<std::int64_t> shortest;
+  std::size_t seen = 0;
+  auto next = work.begin();
+  for (const Call* const wait : waits) {
+    for (; next != work.end() && next->returned_ns <= wait->begin_ns; ++next) {
+      std::int64_t& last = last_end.try_emplace(next->stream, next->end_ns).first->second;
+      last = std::max(last, next->end_ns);
+    }
+    if (last_end.empty()) continue;
+    const auto first =
+        std::ranges::min_element(last_end, {}, [](const auto& own) { return own.second; });
+    const std::int64_t outlasts = first->second - wait->end_ns;
+    shortest = std::min(shortest.value_or(outlasts), outlasts);
+    ++seen;
+  }
+  return seen >= kLeastWaits ? shortest : std::nullopt;
+}
+
+/// The slope of the shortest delays over time, in ten windows; nothing for a short recording.
+std::optional<double> drift_ppm(const std::vector<Delay>& delays) {
+  constexpr std::size_t kWindows = 10;
+  constexpr std::int64_t kShortest = 100'000'000;
+  if (delays.size() < 10 * kWindows) return std::nullopt;
+  const std::int64_t begin = delays.front().called_ns, end = delays.back().called_ns;
+  if (end - begin < kShortest) return std::nullopt;
+  struct Window {
+    double at_ns = 0, shortest_ns = std::numeric_limits<double>::max();
+  };
+  std::vector<Window> windows(kWindows);
+  for (const Delay& delay : delays) {
+    const double place =
+        static_cast<double>(delay.called_ns - begin) / static_cast<double>(end - begin);
+    Window& window = windows[std::min(kWindows - 1, static_cast<std::size_t>(place * kWindows))];
+    const auto length = static_cast<double>(delay.begin_ns - delay.called_ns);
+    if (length < window.shortest_ns)
+      window = {static_cast<double>(delay.called_ns - begin), length};
+  }
+  std::erase_if(windows, [](const Window& window) {
+    return window.shortest_ns == std::numeric_limits<double>::max();
+  });
+  if (windows.size() < 3) return std::nullopt;
+  double mean_x = 0, mean_y = 0;
+  for (const Window& window : windows) {
+    mean_x += window.at_ns / static_cast<double>(windows.size());
+    mean_y += window.shortest_ns / static_cast<double>(windows.size());
+  }
+  double xy = 0, xx = 0;
+  for (const Window& window : windows) {
+    xy += (window.at_ns - mean_x) * (window.shortest_ns - mean_y);
+    xx += (window.at_ns - mean_x) * (window.at_ns - mean_x);
+  }
+  return xx > 0 ? std::optional(xy / xx * 1e6) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<ClockLine> fit_clock(const Process& process,
@@ -203,6 +339,67 @@ AlignedProcess::AlignedProcess(const Process& recorded, std::int64_t tick_ns)
     launches = std::move(of_moved);
     moved_ = std::move(moved);
   }
+}
+
+bool has_one_gpu(const Process& process) {
+  return std::ranges::all_of(process.streams, [&](const Stream& stream) {
+    return stream.gpu == process.streams.front().gpu;
+  });
+}
+
+ClockBounds clock_bounds(const Process& process, const RecordedLaunches& launches) {
+  std::vector<Delay> delays = delays_of(process, launches);
+  ClockBounds bounds;
+  for (const Delay& delay : delays)
+    bounds.most.push_back({delay.called_ns, delay.begin_ns - delay.called_ns});
+  bounds.least = outlasting(process, std::move(delays));
+  return bounds;
+}
+
+ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches) {
+  // A queue of a thousand long kernels delays by less, and an error of conversion is less.
+  constexpr std::int64_t kLongestQueue = 1'000'000'000;
+  constexpr std::int64_t kConversionError = 10'000;
+  constexpr double kMostEarly = 0.01;
+
+  const std::vector<Delay> delays = delays_of(process, launches);
+  ClockCheck check;
+  if (delays.empty()) return check;
+  // A call that takes seconds, as the first of a process may, tells nothing of the clocks.
+  std::int64_t shortest = std::numeric_limits<std::int64_t>::max(), shortest_queue = shortest;
+  for (const Delay& delay : delays) {
+    shortest = std::min(shortest, delay.begin_ns - delay.called_ns);
+    shortest_queue = std::min(shortest_queue, delay.begin_ns - delay.returned_ns);
+  }
+  check.ahead_most_ns = shortest;
+  // Of several devices, each has a clock of its own, and no record tells for which a wait was.
+  if (has_one_gpu(process)) {
+    for (const ClockBound& bound : outlasting(process, delays))
+      check.ahead_least_ns =
+          std::max(check.ahead_least_ns.value_or(bound.ahead_ns), bound.ahead_ns);
+  }
+
+  const auto of_streams = shortest_outlasting(process, launches);
+  if (of_streams.value_or(0) > kConversionError)
+    check.ahead_least_ns = std::max(check.ahead_least_ns.value_or(*of_streams), *of_streams);
+
+  const bool ahead =
+      shortest_queue > kLongestQueue || check.ahead_least_ns.value_or(0) > kConversionError;
+  const auto early = static_cast<double>(launches.counts.early);
+  const bool behind =
+      early > kMostEarly * static_cast<double>(std::max<std::size_t>(delays.size(), 1));
+  if (ahead || behind) check.drift_ppm = drift_ppm(delays);
+  if (ahead) {
+    check.problem =
+        fmt::format("the GPU's clock is ahead of the host's, by {} at most",
+                    duration_text(static_cast<std::uint64_t>(std::max<std::int64_t>(shortest, 0))));
+  } else if (behind) {
+    check.problem = fmt::format(
+        "{} of {} kernels begin before their launch: the GPU's clock is behind the host's",
+        launches.counts.early,
+        delays.size());
+  }
+  return check;
 }
 
 }  // namespace launchgap::recording

@@ -1,10 +1,13 @@
-// The text of a file that may be compressed by gzip, in pieces.
+// The text of files that may be compressed by gzip, read and written in pieces.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
+
+#include "harness/core/output_file.h"
 
 namespace launchgap::recording {
 
@@ -33,6 +36,32 @@ class CompressedText {
   std::unique_ptr<Reader> reader_;
   std::uint64_t total_ = 0, most_ = std::uint64_t{64} << 30;
   std::uint64_t times_ = 0;  // most_ is so many times the file
+};
+
+// --- A text that is written, compressed by gzip where the file's name says so ---
+
+class CompressedOutput {
+ public:
+  /// Compresses if the name ends with ".gz". Throws WriteError.
+  explicit CompressedOutput(const std::filesystem::path& path);
+  ~CompressedOutput();
+  CompressedOutput(const CompressedOutput&) = delete;
+  CompressedOutput& operator=(const CompressedOutput&) = delete;
+
+  /// What is to be written is put at its end.
+  std::string& buffer() { return buffer_; }
+  /// Now and then. Throws WriteError.
+  void flush_if_long();
+  /// The file is whole; without this call there is none. Throws WriteError.
+  void commit();
+
+ private:
+  struct Deflate;
+  void flush(bool finish);
+
+  OutputFile file_;
+  std::unique_ptr<Deflate> deflate_;
+  std::string buffer_;
 };
 
 }  // namespace launchgap::recording

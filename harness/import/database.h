@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -11,7 +10,6 @@
 #include "harness/import/event_file.h"
 #include "harness/import/event_kinds.h"
 #include "harness/import/text_lines.h"
-#include "harness/record/schema.h"
 
 namespace launchgap::recording {
 namespace {

@@ -4,21 +4,18 @@
 #include <future>
 #include <limits>
 #include <map>
-#include <memory>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
-#include "harness/core/utc.h"
 #include "harness/core/version.h"
-#include "harness/import/allocation_counts.h"
 #include "harness/import/clock_fit.h"
 #include "harness/import/copies.h"
 #include "harness/import/event_file.h"
@@ -26,9 +23,7 @@
 #include "harness/import/import_folder.h"
 #include "harness/import/job_figures.h"
 #include "harness/import/launch_values.h"
-#include "harness/import/recorded_gpus.h"
 #include "harness/import/recording.h"
-#include "harness/import/slow_launches.h"
 #include "harness/import/steps.h"
 #include "harness/import/trace_counts.h"
 #include "harness/record/recording_record.h"

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "harness/core/block.h"
 #include "harness/import/idleness.h"
 #include "harness/import/launches.h"
+#include "harness/record/slow_sample_record.h"
 
 namespace launchgap::recording {
 
@@ -40,5 +40,17 @@ std::vector<RecordedCase> step_cases(const Process& process,
                                      std::uint64_t gpu,
                                      const GpuGaps& gaps,
                                      std::string_view step_name);
+
+// --- The slowest launches of a recorded process ---
+
+/// Of one GPU's launches, the slowest first, at most SlowSampleRecord::kPerCase. On an idle stream
+/// those whose kernels came late; elsewhere a kernel waits for others, and the calls tell.
+std::vector<SlowSampleRecord> slow_launches(const RecordedCase& launches);
+
+/// Finds out how much was waiting for the GPU when each of these began.
+void count_waiting(std::vector<SlowSampleRecord>& slow,
+                   const Process& process,
+                   const RecordedLaunches& launches,
+                   std::uint64_t gpu);
 
 }  // namespace launchgap::recording

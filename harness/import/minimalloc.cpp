@@ -1,16 +1,14 @@
-#include "harness/import/minimalloc.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/import/readers.h"
 #include "harness/import/text_lines.h"
 
 namespace launchgap::recording {

@@ -13,8 +13,7 @@
 #include "harness/core/errors.h"
 #include "harness/import/call_names.h"
 #include "harness/import/database.h"
-#include "harness/import/decimal.h"
-#include "harness/import/sqlite_reports.h"
+#include "harness/import/readers.h"
 
 namespace launchgap::recording {
 namespace {

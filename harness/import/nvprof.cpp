@@ -1,5 +1,4 @@
 // The SQLite that nvprof wrote (`--export-profile`, and nvvp's own): CUPTI's records as tables.
-#include <algorithm>
 #include <array>
 #include <set>
 #include <unordered_map>
@@ -10,7 +9,7 @@
 #include "harness/core/errors.h"
 #include "harness/import/call_names.h"
 #include "harness/import/database.h"
-#include "harness/import/sqlite_reports.h"
+#include "harness/import/readers.h"
 
 namespace launchgap::recording {
 namespace {

@@ -1,8 +1,6 @@
 #include "harness/import/own_events.h"
 
 #include <algorithm>
-#include <concepts>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,5 @@
 #include "harness/import/pickle.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,11 +13,9 @@
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
-#include "harness/core/utc.h"
 #include "harness/core/version.h"
 #include "harness/import/import_folder.h"
 #include "harness/import/published_table.h"
-#include "harness/import/recorded_gpus.h"
 #include "harness/record/session_record.h"
 
 namespace launchgap::recording {

@@ -14,7 +14,7 @@ namespace launchgap::recording {
 bool are_published_sheets(const ImportRequest& request);
 
 /// Makes a session of such tables: a device for each GPU with its CUDA and driver, and a file of
-/// its values (harness/summary/published_values.h reads it). Returns what a reader should know, one
+/// its values (harness/summary/published.h reads it). Returns what a reader should know, one
 /// line each.
 ///
 /// Throws UsageError, which names file, line and column, for what is no table, not UTF-8, longer

@@ -14,7 +14,7 @@
 #include "harness/core/input_file.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
-#include "harness/device/algorithm_name.h"
+#include "harness/device/convolution.h"
 #include "harness/device/shape_text.h"
 
 namespace launchgap::recording {

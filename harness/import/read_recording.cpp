@@ -13,17 +13,12 @@
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/stop.h"
-#include "harness/core/temporary_folder.h"
-#include "harness/import/chrome_trace.h"
 #include "harness/import/compressed_text.h"
 #include "harness/import/copies.h"
 #include "harness/import/database.h"
-#include "harness/import/minimalloc.h"
+#include "harness/import/readers.h"
 #include "harness/import/recording.h"
-#include "harness/import/rmm_log.h"
-#include "harness/import/sqlite_reports.h"
 #include "harness/import/stray_times.h"
-#include "harness/import/torch_snapshot.h"
 
 namespace launchgap::recording {
 namespace {

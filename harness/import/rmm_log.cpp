@@ -1,5 +1,3 @@
-#include "harness/import/rmm_log.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -16,6 +14,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
 #include "harness/import/decimal.h"
+#include "harness/import/readers.h"
 #include "harness/import/text_lines.h"
 
 namespace launchgap::recording {

@@ -1,5 +1,3 @@
-#include "harness/import/torch_snapshot.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -13,8 +11,8 @@
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
-#include "harness/import/allocation_counts.h"
 #include "harness/import/pickle.h"
+#include "harness/import/readers.h"
 
 namespace launchgap::recording {
 namespace {

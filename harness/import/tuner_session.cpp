@@ -9,10 +9,8 @@
 #include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/text.h"
-#include "harness/core/utc.h"
 #include "harness/core/version.h"
 #include "harness/import/import_folder.h"
-#include "harness/import/recorded_gpus.h"
 #include "harness/import/tuner_cache.h"
 #include "harness/record/session_record.h"
 

@@ -11,7 +11,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
-#include "harness/import/clock_check.h"
+#include "harness/import/clock_fit.h"
 #include "harness/import/database.h"
 #include "harness/import/launches.h"
 #include "harness/import/recording.h"

@@ -12,12 +12,14 @@
 // See docs/add-a-benchmark.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/core/block.h"
@@ -28,7 +30,6 @@
 #include "harness/core/result_bits.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
-#include "harness/measure/figure.h"
 
 namespace launchgap {
 
@@ -82,6 +83,31 @@ struct Sampling {
   int samples = 1;
 };
 
+/// What the page draws of a benchmark, as data: a line of a figure over an axis, or a row of one
+/// without.
+struct FigureLine {
+  /// Stand for a value that was measured: the smallest, the largest, and the largest that most of
+  /// the figure's rows have.
+  static constexpr std::string_view kLeast = "@least", kMost = "@most", kCommon = "@common";
+
+  std::string label;
+  /// Axes and the values that a case must have; it may have others.
+  std::vector<std::pair<std::string, std::string>> params;
+  std::string metric;
+};
+
+/// A metric over a numeric axis, a line per device and entry of `lines`; without an axis a row per
+/// entry, in it a mark per device.
+struct Figure {
+  std::string caption;
+  std::vector<FigureLine> lines;
+  std::string axis = {};
+  std::string axis_unit = {};  // empty: a plain number
+  bool each_device = false;    // a figure per device, in which colours tell the lines apart
+  /// Of a figure without `axis`: a row for each measured value of this one, with a mark per line.
+  std::string each = {};
+};
+
 /// A number that a person looks for first: a column of the first table. The console has all, the
 /// page the first.
 struct Headline {
@@ -133,7 +159,7 @@ struct Benchmark {
   bool fresh_process = false;             // a process does nothing else, and warms nothing up
   std::function<int(Profile)> processes;  // how many per session, where not as many as the others
   std::function<bool(Profile, const DeviceFacts&, const CaseName&)> wanted;  // which of the product
-  bool stops_when_steady = false;  // harness/measure/steady.h
+  bool stops_when_steady = false;  // harness/measure/warm_up.h
   std::function<bool(const CaseName&)> traced = [](const CaseName&) { return true; };
   std::function<TracedAs(const CaseName&)> traced_as = [](const CaseName&) {
     return TracedAs::unseen;
@@ -196,7 +222,7 @@ class BenchmarkBuilder {
   BenchmarkBuilder& in_fresh_processes(std::function<int(Profile)> processes);
   /// Leaves cases out of the product of the axes.
   BenchmarkBuilder& only(std::function<bool(Profile, const DeviceFacts&, const CaseName&)> wanted);
-  /// A case ends before all of its blocks when its medians are known well enough (steady.h).
+  /// A case ends before all of its blocks when its medians are known well enough (warm_up.h).
   BenchmarkBuilder& stops_when_steady();
   /// Which cases are traced too; without it all do.
   BenchmarkBuilder& traced_where(std::function<bool(const CaseName&)> traced);
@@ -241,5 +267,17 @@ const std::vector<Benchmark>& all_benchmarks();
 
 /// The benchmark that a case belongs to; throws Error if there is none.
 const Benchmark& benchmark_of(const CaseName& name);
+
+// --- What is read before what: one list each ---
+
+// What is in no list stands behind those that are, by the name of its benchmark, so a new benchmark
+// needs no entry.
+
+/// Of the columns of the first table, from the left.
+std::size_t place_of(const Headline& headline);
+/// Of the questions that have figures, on the page from above.
+std::size_t place_of_figures(const Benchmark& benchmark);
+/// Of the rules of advice: of equal differences, what is usually worth most comes first.
+std::size_t place_of_advice(const Benchmark& benchmark);
 
 }  // namespace launchgap

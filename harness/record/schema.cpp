@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/errors.h"
-#include "harness/core/utc.h"
 
 namespace launchgap {
 namespace {

@@ -2,14 +2,10 @@
 // docs/record-schema.md describes every field; changes are additive only.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "harness/device/facts.h"
 #include "harness/record/json.h"
 
 namespace launchgap {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/device/facts.h"
 #include "harness/record/fields.h"
 
 namespace launchgap {

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
-#include "harness/core/utc.h"
 
 namespace launchgap::regression {
 namespace {

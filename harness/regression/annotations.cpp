@@ -1,5 +1,3 @@
-#include "harness/regression/annotations.h"
-
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/printable.h"
+#include "harness/regression/report_forms.h"
 #include "harness/regression/report_words.h"
 
 namespace launchgap::regression {

@@ -1,10 +1,10 @@
 // `launchgap check`: a session against those before it, or against one other.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "harness/regression/accepted_levels.h"
+#include "harness/regression/compare.h"
 #include "harness/regression/fingerprint.h"
 #include "harness/regression/history.h"
 #include "harness/regression/report.h"
@@ -41,5 +41,13 @@ Checked check_against_history(const History& history,
 Report check_two_sessions(const SessionFigures& base,
                           const SessionFigures& session,
                           const CheckOptions& options);
+
+// --- What is suspect, side by side with a build that is pinned ---
+
+/// Compares the cases of suspect results in pairs of `baseline` and `current`, on their devices.
+/// What is slower there is `slower`; what is not stays `suspect` and says so, for what changed may
+/// lie in both: a driver, the machine. A comparison that fails leaves everything as it is, and a
+/// note.
+void confirm(Checked& checked, const Side& baseline, const Side& current);
 
 }  // namespace launchgap::regression

@@ -1,17 +1,15 @@
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/plan.h"
 #include "harness/core/stop.h"
-#include "harness/core/utc.h"
 #include "harness/regression/algorithm_change.h"
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
-#include "harness/regression/measured_result.h"
 #include "harness/rules/ratio.h"
 #include "harness/stats/stats.h"
 

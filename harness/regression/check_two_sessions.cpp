@@ -9,7 +9,6 @@
 #include "harness/regression/algorithm_change.h"
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
-#include "harness/regression/measured_result.h"
 #include "harness/rules/nights.h"
 #include "harness/rules/two_sessions.h"
 

@@ -1,5 +1,3 @@
-#include "harness/regression/confirm.h"
-
 #include <algorithm>
 #include <set>
 
@@ -9,6 +7,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
 #include "harness/core/stop.h"
+#include "harness/regression/check.h"
 
 namespace launchgap::regression {
 namespace {

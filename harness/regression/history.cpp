@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <utility>
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/core/utc.h"
 
 namespace launchgap::regression {
 namespace {

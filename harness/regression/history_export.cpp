@@ -4,10 +4,10 @@
 #include <limits>
 #include <set>
 
+#include "harness/core/clock.h"
 #include "harness/core/csv_writer.h"
 #include "harness/core/metric.h"
 #include "harness/core/stop.h"
-#include "harness/core/utc.h"
 
 namespace launchgap::regression {
 namespace {

@@ -10,7 +10,7 @@
 #include "harness/core/plan.h"
 #include "harness/core/stop.h"
 #include "harness/regression/judged_metric.h"
-#include "harness/regression/night_resampling.h"
+#include "harness/regression/resampling.h"
 
 namespace launchgap::regression {
 namespace {

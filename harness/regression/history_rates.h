@@ -24,10 +24,15 @@ struct NightRates {
 };
 
 /// Of every metric with enough valid nights of the fingerprint that it had last; see
-/// night_resampling.h. Takes some 0.1 s each. Throws Stopped once a signal was noted.
+/// resampling.h. Takes some 0.1 s each. Throws Stopped once a signal was noted.
 NightRates rates_of_nights(const History& history);
 
 /// What `selftest` found by resampling processes, to be kept in a history.
 std::vector<Rate> rates_of_pairs(const Selftest& selftest);
+
+/// What `selftest` found, as JSON:
+/// {"schema": "launchgap-selftest/1", "launchgap", "rows": [...], "notes": [...]}. Rates, noise and
+/// changes are shares: 0.05 is 5 %. What is not known is left out.
+Json to_json(const Selftest& selftest, const NightRates* nights);
 
 }  // namespace launchgap::regression

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "harness/core/metric.h"
+#include "harness/regression/report.h"
 #include "harness/regression/session_figures.h"
 
 namespace launchgap::regression {
@@ -28,5 +29,19 @@ double least_change(const MetricFigures& base, double share);
 
 /// Logarithms of ratios are multiplied by it: positive is then worse. The metric must be known.
 double sign_of_worse(const MetricFigures& figures);
+
+// --- What a result says before anything is compared ---
+
+/// With key, device, value and processes. `invalid` or `watch`, with the reason, if the metric is
+/// not to be compared; else `same`.
+Result measured_result(const SessionFigures& session, const MetricFigures& figures);
+
+/// Whether it is to be compared.
+inline bool is_open(const Result& result) {
+  return result.verdict == Verdict::same;
+}
+
+/// Why a session has nothing valid, if that is so: its own reason, or that of its first metric.
+std::string invalid_as_a_whole(const SessionFigures& session, std::span<const Result> results);
 
 }  // namespace launchgap::regression

@@ -1,5 +1,3 @@
-#include "harness/regression/junit.h"
-
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -9,6 +7,7 @@
 #include "harness/core/metric.h"
 #include "harness/core/printable.h"
 #include "harness/core/version.h"
+#include "harness/regression/report_forms.h"
 #include "harness/regression/report_words.h"
 
 namespace launchgap::regression {

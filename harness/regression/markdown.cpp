@@ -1,5 +1,3 @@
-#include "harness/regression/markdown.h"
-
 #include <algorithm>
 #include <cctype>
 #include <string_view>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/printable.h"
+#include "harness/regression/report_forms.h"
 #include "harness/regression/report_words.h"
 
 namespace launchgap::regression {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/stop.h"
-#include "harness/core/utc.h"
 #include "harness/regression/history_export.h"
 #include "harness/regression/report_words.h"
 

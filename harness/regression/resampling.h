@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "harness/regression/report.h"
+#include "harness/rules/nights.h"
 #include "harness/rules/paired.h"
 #include "harness/stats/stats.h"
 
@@ -43,5 +45,36 @@ double resample_erratic(std::span<const rules::ProcessSpread> processes,
 /// The exact 95 % interval of a probability, of which `successes` of `trials` were seen (Clopper
 /// and Pearson, Biometrika 26 (1934) 404). [0, 1] for no trials.
 stats::Interval binomial_interval(std::size_t successes, std::size_t trials);
+
+// --- The same of the rule of nights, with sessions that vary as those of a history did ---
+
+/// Fewer sessions say too little of how sessions vary.
+inline constexpr std::size_t kFewestToResample = 40;
+
+struct NightPower {
+  double noise = 0;  // standard deviation of the values' logarithms
+  /// Alarms that begin, and `erratic` ones, per session; and the smallest lasting slowdown, in
+  /// steps of 0.5 % up to 100 %, of which 80 % are `slower` within five sessions.
+  MeasuredPower power;
+};
+
+/// Alarms in order of time, where those of one bad time count once: between two that count lie six
+/// sessions without one.
+int alarms_that_begin(const std::vector<bool>& alarms);
+
+/// `nights`: a metric's valid and comparable sessions in order of time, those that were slower too.
+/// The rate of false alarms is the mean of two: of the alarms that the rule raises on these nights
+/// as they were, and on nights drawn from them. The former knows how long bad times last and what
+/// wanders, and has few nights; the latter has many, and no time longer than a stretch.
+///
+/// Series of 120 are made of stretches of 15 that follow one another, drawn with replacement (the
+/// moving-block bootstrap: Kunsch, Annals of Statistics 17 (1989) 1217); the last 60 are judged, of
+/// 100 series: 6,000 sessions. A slowdown begins in the 61st.
+///
+/// Absent below kFewestToResample, and where a value is not positive.
+std::optional<NightPower> resample_nights(std::span<const rules::Night> nights,
+                                          Direction direction,
+                                          double least_step,
+                                          std::uint64_t seed);
 
 }  // namespace launchgap::regression

@@ -1,5 +1,3 @@
-#include "harness/regression/screen.h"
-
 #include <algorithm>
 #include <set>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
+#include "harness/regression/report_forms.h"
 #include "harness/regression/report_words.h"
 
 namespace launchgap::regression {

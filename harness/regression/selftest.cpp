@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
+#include "harness/core/output_file.h"
 #include "harness/core/stop.h"
-#include "harness/core/temporary_folder.h"
+#include "harness/core/version.h"
 #include "harness/regression/judged_metric.h"
-#include "harness/regression/paired_process.h"
+#include "harness/regression/side.h"
 #include "harness/run/progress.h"
 
 namespace launchgap::regression {

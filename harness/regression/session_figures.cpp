@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
-#include "harness/core/utc.h"
 #include "harness/stats/modes.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/text.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::rules {

@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "harness/core/metric.h"
 #include "harness/core/verdict.h"

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/stats/compare.h"
-#include "harness/stats/log_moments.h"
 #include "harness/stats/moments.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::rules {
 namespace {

@@ -7,7 +7,7 @@
 #include <boost/math/distributions/fisher_f.hpp>
 #include <fmt/format.h>
 
-#include "harness/stats/compare.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::rules {
 namespace {

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <vector>
 
 #include "harness/core/text.h"
-#include "harness/stats/compare.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::rules {
 namespace {

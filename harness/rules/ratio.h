@@ -11,7 +11,7 @@
 
 namespace launchgap::rules {
 
-/// a / b by their geometric means, with Welch's interval (stats/compare.h) of the difference of the
+/// a / b by their geometric means, with Welch's interval (stats/stats.h) of the difference of the
 /// logarithms, 95 % unless another `tail` is left out on either side. Absent below two values in
 /// either, and where one is not positive and finite.
 std::optional<stats::Estimate> ratio(std::span<const double> a,

@@ -2,7 +2,6 @@
 // and nights; and when one session is called unstable.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/run/process_end.h"
+#include "harness/run/message.h"
 
 namespace launchgap {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/plan.h"
 
 namespace launchgap {
 
@@ -16,6 +17,15 @@ Job job_from_json(const Json& json) {
     throw UsageError(fmt::format("a worker knows no task '{}'", field<std::string>(json, "task")));
   }
   return *std::move(job);
+}
+
+std::string run_name(const job::Run& job) {
+  return fmt::format("{}/{}", job.session_id, job.records.stem().string());
+}
+
+std::uint64_t first_sample_key(std::string_view run_name, std::string_view case_name) {
+  constexpr int kDropped = 33, kSampleBits = 32;
+  return derive_seed(0, fmt::format("{}/{}", run_name, case_name)) >> kDropped << kSampleBits;
 }
 
 }  // namespace launchgap

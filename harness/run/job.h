@@ -143,4 +143,14 @@ Json to_json(const Job& job);
 /// Throws UsageError for a task that there is not, and Error that names a field that is wrong.
 Job job_from_json(const Json& json);
 
+// --- What tells a process's samples of a case from others: the payload of their NVTX ranges ---
+
+/// Of a worker process, among those of all sessions:
+/// "20261120T103455Z-783dd3/vm.host.r0.plain.launch".
+std::string run_name(const job::Run& job);
+
+/// The key of the first sample of a case in a run; the i-th has this and i. 31 bits come from both
+/// names, and 32 count samples: the last bit stays zero, since SQLite's integers have a sign.
+std::uint64_t first_sample_key(std::string_view run_name, std::string_view case_name);
+
 }  // namespace launchgap

@@ -1,5 +1,3 @@
-#include "harness/run/measured_run.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -21,18 +19,17 @@
 #include "harness/import/launch_tail.h"
 #include "harness/measure/loop.h"
 #include "harness/measure/nvtx.h"
-#include "harness/measure/steady.h"
 #include "harness/measure/telemetry.h"
 #include "harness/measure/warm_up.h"
 #include "harness/record/records.h"
 #include "harness/record/writer.h"
 #include "harness/run/event_keeper.h"
+#include "harness/run/job.h"
 #include "harness/run/leak_check.h"
+#include "harness/run/perform_job.h"
 #include "harness/run/process.h"
 #include "harness/run/process_environment.h"
 #include "harness/run/run_tracing.h"
-#include "harness/run/sample_key.h"
-#include "harness/run/settings.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {

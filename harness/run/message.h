@@ -1,14 +1,13 @@
 // What a worker tells its parent while it works: JSON lines, each with its kind in "message".
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "harness/core/trace_state.h"
+#include "harness/device/facts.h"
 #include "harness/record/fields.h"
 
 namespace launchgap {
@@ -127,5 +126,16 @@ using Message = std::variant<message::Found,
 Json to_json(const Message& message);
 /// Nothing for what is no message: a library may have written to the worker's descriptor.
 std::optional<Message> message_from_json(const Json& json);
+
+// --- How a process ended ---
+
+struct ProcessEnd {
+  int exit_code = 0;     // when it exited
+  int signal = 0;        // when a signal ended it
+  bool unknown = false;  // somebody else took the status
+
+  bool clean() const { return signal == 0 && exit_code == 0 && !unknown; }
+  std::string text() const;  // "exited with 3", "was killed by SIGABRT"
+};
 
 }  // namespace launchgap

@@ -6,13 +6,13 @@
 #include <memory>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
-#include "harness/run/measured_run.h"
 #include "harness/run/process.h"
-#include "harness/run/settings.h"
 #include "harness/trace/tracer.h"
 #include "kernels/kernels.h"
 
@@ -70,6 +70,19 @@ int run_job(const Json& json) {
     if (process_is_traced()) std::_Exit(static_cast<int>(ExitCode::failed));
     return static_cast<int>(ExitCode::failed);
   }
+}
+
+OpenOptions open_options(const ProcessConfig& process_config,
+                         const std::filesystem::path& jit_cache) {
+  if (!process_config.unknown().empty())
+    throw UsageError(
+        fmt::format("there is no setting '{}' of a process", process_config.unknown()));
+  OpenOptions options;
+  options.wait = process_config.wait().value_or(options.wait);
+  options.loading = process_config.loading().value_or(options.loading);
+  options.code = process_config.code().value_or(options.code);
+  options.jit_cache = jit_cache;
+  return options;
 }
 
 }  // namespace launchgap

@@ -10,7 +10,6 @@
 
 #include "harness/run/job.h"
 #include "harness/run/message.h"
-#include "harness/run/process_end.h"
 
 namespace launchgap {
 

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
 #include "harness/core/environment_variables.h"
+#include "harness/core/errors.h"
+#include "harness/core/stop.h"
+#include "harness/run/devices.h"
+#include "harness/run/process.h"
 
 namespace launchgap {
 namespace {
@@ -75,6 +81,46 @@ Variables environment_to_compare(const Variables& of_libraries) {
     if (!is_a_place(name)) compared[name] = value;
   }
   return compared;
+}
+
+CpuList near_cpus(const DeviceFacts& device) {
+  const CpuList allowed = allowed_cpus();
+  CpuList near;
+  if (const auto of_node = cpus_of_numa_node(device.numa_node.value_or(-1)))
+    std::ranges::set_intersection(*of_node, allowed, std::back_inserter(near));
+  return near.empty() ? allowed : near;
+}
+
+int free_cpu(const CpuList& near, const CpuList& allowed, const std::vector<int>& taken) {
+  for (const CpuList* candidates : {&near, &allowed}) {
+    for (auto cpu = candidates->rbegin(); cpu != candidates->rend(); ++cpu) {
+      if (std::ranges::find(taken, *cpu) == taken.end()) return *cpu;
+    }
+  }
+  return allowed.back();
+}
+
+JitCaches::Warmed JitCaches::warm(const DeviceFacts& device,
+                                  const ProcessConfig& process_config,
+                                  double timeout_s) {
+  if (!folders_) folders_.emplace("launchgap-jit-");
+  if (folders_->path().empty()) return {};
+  const std::filesystem::path folder = folders_->path() / device.uuid;
+  std::error_code exists;
+  if (!std::filesystem::create_directory(folder, exists)) return {folder, ""};
+  try {
+    run_worker(
+        job::WarmJitCache{device.backend,
+                          device.uuid,
+                          ProcessConfig(process_config.family()).with(CodeLoading::jit_warming),
+                          folder},
+        worker_environment(device),
+        timeout_s,
+        [] { return stop_signal != 0; });
+  } catch (const Error& error) {
+    return {folder, error.what()};
+  }
+  return {folder, ""};
 }
 
 }  // namespace launchgap

@@ -8,15 +8,13 @@
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
-#include "harness/core/overloaded.h"
 #include "harness/core/stop.h"
 #include "harness/core/version.h"
 #include "harness/device/backend.h"
 #include "harness/run/device_lock.h"
 #include "harness/run/driver_keeper.h"
-#include "harness/run/jit_caches.h"
-#include "harness/run/placement.h"
 #include "harness/run/process.h"
+#include "harness/run/process_environment.h"
 #include "harness/run/progress.h"
 #include "harness/run/session_folder.h"
 #include "harness/run/supervisor.h"

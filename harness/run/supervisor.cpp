@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/overloaded.h"
-
 namespace launchgap {
 namespace {
 

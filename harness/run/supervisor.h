@@ -17,7 +17,6 @@
 #include "harness/record/records.h"
 #include "harness/run/job.h"
 #include "harness/run/message.h"
-#include "harness/run/process_end.h"
 
 namespace launchgap {
 
@@ -202,5 +201,14 @@ class RunSupervisor {
   reason::Hung hang_{};
   Actions todo_;
 };
+
+/// Several lambdas as one function object, for std::visit.
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+// clang 14, and so clang-tidy, does not deduce an aggregate's arguments by itself.
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
 
 }  // namespace launchgap

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -58,5 +60,18 @@ inline double sum_of_squared_deviations(std::span<const double> values) {
     return deviation(value) * deviation(value);
   });
 }
+
+// --- What models of several groups need of the logarithms of their values ---
+
+struct LogMoments {
+  std::size_t group;  // its index
+  double size;
+  double mean;     // of the logarithms, less the logarithm of the first value of all
+  double squares;  // sum of the logarithms' squared deviations from their mean
+};
+
+/// Of each group with values. Relative to the first value of all, since a logarithm itself has no
+/// room for spreads that the values have. Absent if a value is not positive and finite.
+std::optional<std::vector<LogMoments>> log_moments(std::span<const std::vector<double>> groups);
 
 }  // namespace launchgap::stats

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <limits>
 
-#include "harness/stats/compare.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::stats {
 namespace {

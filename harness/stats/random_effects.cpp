@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <utility>
 
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/tools/roots.hpp>
 
-#include "harness/stats/log_moments.h"
 #include "harness/stats/moments.h"
 
 namespace launchgap::stats {

@@ -8,15 +8,16 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "harness/core/finding.h"
 #include "harness/core/plan.h"
 #include "harness/rules/ratio.h"
-#include "harness/summary/advice.h"
+#include "harness/summary/session_data.h"
+#include "harness/summary/summary.h"
 
 namespace launchgap {
 
@@ -136,5 +137,16 @@ class Adviser {
   std::string benchmark_;
   std::vector<Finding>& findings_;
 };
+
+// --- What a machine's own numbers say that a program should do, or need not do ---
+
+/// Advice for every device, one line at least for every axis that was measured; plain runs, and of
+/// traced runs only what it alone can tell. docs/advice.md has the rules. The code is that of the
+/// benchmark, "launch-graph"; the share is of the time of what was compared.
+/// When a difference is claimed: rules/ratio.h.
+std::vector<Finding> advice(const SessionData& session, const std::vector<SummaryRow>& rows);
+
+/// The code of what a benchmark's rule finds: "launch-graph" of "launch/graph".
+std::string advice_code(std::string benchmark);
 
 }  // namespace launchgap

@@ -1,6 +1,5 @@
 #include "harness/summary/algorithms.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <tuple>
 #include <vector>

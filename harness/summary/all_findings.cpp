@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/text.h"
-#include "harness/summary/advice.h"
+#include "harness/summary/adviser.h"
 #include "harness/summary/causes.h"
 #include "harness/summary/cliffs.h"
 #include "harness/summary/equal_bits.h"

@@ -11,7 +11,6 @@
 #include "harness/core/vocabulary.h"
 #include "harness/device/allocator.h"
 #include "harness/measure/benchmark.h"
-#include "harness/measure/order.h"
 #include "harness/measure/telemetry.h"
 #include "harness/summary/job_answer.h"
 #include "harness/summary/table_makers.h"

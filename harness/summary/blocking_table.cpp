@@ -57,19 +57,16 @@ Table blocking_table() {
        {"blocked_share",
         "Median of how much longer than on an idle device the call takes, by what was left of the "
         "kernel; 1 at most.",
-        [](Row row) { return row.share->p50; },
-        kShare},
+        [](Row row) { return row.share->p50; }},
        {"verdict",
         "waits_for_device: blocked_share is above 0.8; no_wait: below 0.1; partial: between.",
         [](Row row) { return verdict_of(*row.share->p50); }},
        {"launch_gap_ns",
         "Median of the longest times without a launch of another thread during the call.",
-        [](Row row) { return median_of(row.gap); },
-        "ns"},
+        [](Row row) { return median_of(row.gap); }},
        {"quiet_gap_ns",
         "The same in the 2 ms before the call: what the machine does by itself.",
-        [](Row row) { return median_of(row.quiet); },
-        "ns"}});
+        [](Row row) { return median_of(row.quiet); }}});
 }
 
 }  // namespace launchgap

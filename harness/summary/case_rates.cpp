@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/text.h"
-#include "harness/device/algorithm_name.h"
+#include "harness/device/convolution.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/table_makers.h"
 
@@ -150,8 +150,7 @@ Table ceilings_table() {
         "TFLOP/s"},
        {"clock_mhz",
         "The highest clock of the multiprocessors that was read after a block; empty: none was.",
-        [](Row row) { return row.rate.clock_mhz; },
-        "MHz"},
+        [](Row row) { return row.rate.clock_mhz; }},
        {"ceiling_tflops",
         "What the GPU can do at most of that type at that clock.",
         [](Row row) { return row.judged.ceiling; },
@@ -163,8 +162,7 @@ Table ceilings_table() {
         "TFLOP/s"},
        {"published_share",
         "The rate's share of that; of a copy that of `published_gbs`.",
-        [](Row row) { return row.judged.published_share; },
-        kShare},
+        [](Row row) { return row.judged.published_share; }},
        {"verdict",
         "possible; impossible: more than 2 % above the ceiling, so it counts in no headline, "
         "digest "

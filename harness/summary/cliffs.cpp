@@ -11,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/metric.h"
-#include "harness/core/text.h"
 #include "harness/measure/benchmark.h"
 #include "harness/summary/algorithms.h"
 #include "harness/summary/case_rates.h"

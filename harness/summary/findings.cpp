@@ -8,10 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/text.h"
 #include "harness/rules/outliers.h"
-#include "harness/stats/compare.h"
 #include "harness/stats/random_effects.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap {
 namespace {

@@ -272,7 +272,7 @@ Table gap_tuned_table() {
        {"configuration", "The values of the parameters, in their order.", &Row::configuration},
        {"own_configuration", "The best one of `run_on`.", &Row::own_configuration},
        {"ns", "The time of `configuration` on `run_on`.", &Row::ns, "ns"},
-       {"own_ns", "The time of `own_configuration` there.", &Row::own_ns, "ns"},
+       {"own_ns", "The time of `own_configuration` there.", &Row::own_ns},
        {"times", "The first divided by the second: what it costs.", &Row::times, kTimes},
        {"times_lower",
         "Lower end of its 95 % interval; empty where single runs were not recorded.",

@@ -1,7 +1,6 @@
 #include "harness/summary/generations.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <vector>
 
 #include "harness/core/csv_table.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "harness/core/plan.h"
-#include "harness/measure/order.h"
+#include "harness/measure/benchmark.h"
 
 namespace launchgap {
 

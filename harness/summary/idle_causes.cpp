@@ -1,6 +1,5 @@
 // Causes of a GPU that idles. They are told of no recording whose kernels are lost.
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

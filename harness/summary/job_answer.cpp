@@ -1,7 +1,6 @@
 #include "harness/summary/job_answer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

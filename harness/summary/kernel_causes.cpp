@@ -1,7 +1,6 @@
 // Kernels whose time changes: compared with all of them, since what takes no time is no matter.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include <fmt/format.h>
 

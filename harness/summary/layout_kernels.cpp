@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/text.h"
 #include "harness/core/trace_state.h"
 #include "harness/summary/session_findings.h"
 

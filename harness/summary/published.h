@@ -57,4 +57,13 @@ struct SmallKernelFit {
 /// For each device and method with three sizes at least.
 std::vector<SmallKernelFit> small_kernel_fits(const std::vector<SummaryRow>& rows);
 
+// --- What others have published, as an import keeps it in a session's folder `published` ---
+
+/// Reads the files of a session of published tables: into its cases, with a run for each GPU and
+/// family and the arm `published`, or, of more than
+/// kMostPublishedCases values, into `published`. A product or convolution whose shape is in
+/// its case has both `tflops` and `device_ns`, of which one may be computed from the other; among
+/// very many only the rate. What cannot be read is a line of the session's `problems`.
+void read_published(SessionData& session, const PublishedSheets& sheets);
+
 }  // namespace launchgap

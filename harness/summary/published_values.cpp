@@ -1,5 +1,3 @@
-#include "harness/summary/published_values.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -14,9 +12,9 @@
 #include "harness/core/input_file.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
-#include "harness/core/text.h"
-#include "harness/device/algorithm_name.h"
+#include "harness/device/convolution.h"
 #include "harness/device/shape_text.h"
+#include "harness/summary/published.h"
 
 namespace launchgap {
 namespace {

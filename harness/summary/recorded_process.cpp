@@ -7,7 +7,6 @@
 
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
-#include "harness/core/text.h"
 
 namespace launchgap {
 

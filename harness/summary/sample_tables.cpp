@@ -260,9 +260,8 @@ Table sequence_table() {
        {"block", "The block, from 0.", [](Row row) { return row.block.block; }},
        {"begin_ns",
         "Its start, on the machine's monotonic clock.",
-        [](Row row) { return row.block.begin_ns; },
-        "ns"},
-       {"end_ns", "Its end.", [](Row row) { return row.block.end_ns; }, "ns"},
+        [](Row row) { return row.block.begin_ns; }},
+       {"end_ns", "Its end.", [](Row row) { return row.block.end_ns; }},
        {"n", "Its samples.", [](Row row) { return row.sorted.size(); }},
        {"p50",
         "Their median.",
@@ -288,10 +287,9 @@ Table telemetry_table() {
       {"block",
        "The block after which it was read; -1: before the first.",
        [](Row row) { return row.reading.block; }},
-      {"at_ns",
-       "When, on the machine's monotonic clock.",
-       [](Row row) { return row.reading.at_ns; },
-       "ns"}};
+      {"at_ns", "When, on the machine's monotonic clock.", [](Row row) {
+         return row.reading.at_ns;
+       }}};
   for (const TelemetryQuantity& quantity : telemetry_quantities()) {
     columns.emplace_back(
         quantity.key,

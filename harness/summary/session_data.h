@@ -210,4 +210,10 @@ void use_current_keys(SampleBlock& block);
 /// Reads a session, whole or not. Throws UsageError if the folder is not a session's.
 SessionData read_session(const std::filesystem::path& folder);
 
+// --- The replays of allocations that a session has kept ---
+
+/// Reads replays/*.json of the session's folder, by name. A file that cannot be read becomes a
+/// problem of the session.
+void read_replays(SessionData& session);
+
 }  // namespace launchgap

@@ -1,17 +1,14 @@
 #include "harness/summary/summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <future>
 #include <iterator>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "harness/core/csv_writer.h"
-#include "harness/core/errors.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/stats/modes.h"

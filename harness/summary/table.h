@@ -3,7 +3,6 @@
 #pragma once
 
 #include <concepts>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -40,6 +39,15 @@ struct ColumnInfo {
 inline constexpr std::string_view kUnitOfMetric = "unit of the metric";
 /// The unit of a share of 1, which the page shows in percent.
 inline constexpr std::string_view kShare = "share";
+
+/// The unit that the key of a column ends with: "ns" of "first_call_ns"; empty where it names none.
+constexpr std::string_view unit_of_key(std::string_view key) {
+  if (key.ends_with("_per_ns")) return {};
+  if (key.ends_with("_ns")) return "ns";
+  if (key.ends_with("bytes")) return "B";
+  if (key.ends_with("_mhz")) return "MHz";
+  return key.ends_with("_share") ? kShare : std::string_view();
+}
 
 namespace table_detail {
 
@@ -84,7 +92,8 @@ constexpr CellKind kind_of() {
 }  // namespace table_detail
 
 /// A column, and how a row fills it: `get` is a function of the row, or a pointer to a member. What
-/// it returns tells the kind; an absent optional is an empty cell.
+/// it returns tells the kind; an absent optional is an empty cell. `unit` is needed only where the
+/// key does not end with it.
 template <class Row>
 struct TableColumn {
   template <class Get>
@@ -95,7 +104,7 @@ struct TableColumn {
               std::string_view heading = {})
       : info{key,
              table_detail::kind_of<std::invoke_result_t<Get, const Row&>>(),
-             unit,
+             unit.empty() ? unit_of_key(key) : unit,
              heading.empty() ? key : heading,
              meaning},
         cell([get](const Row& row) { return table_detail::text_of(std::invoke(get, row)); }) {}

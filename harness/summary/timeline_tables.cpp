@@ -72,7 +72,7 @@ Table slow_samples_table() {
             "The part that took most longer than usual, if it is half of the difference or more: "
             "api_record_ns, queue_ns or kernel_ns.",
             &SlowSample::longer_part},
-           {"longer_by_ns", "By so much.", &SlowSample::longer_by_ns, "ns"},
+           {"longer_by_ns", "By so much.", &SlowSample::longer_by_ns},
            {"waiting",
             "Kernels and copies that were asked for before it and had not begun when it began; of "
             "recorded launches.",
@@ -85,17 +85,12 @@ Table slow_samples_table() {
             [](const SlowSample& slow) { return slow.info->events; }},
            {"begin_ns",
             "When it began, on the clock of the events.",
-            recorded(&SlowSampleRecord::begin_ns),
-            "ns"},
-           {"lasts_ns",
-            "Until it ended, or until the next one began.",
-            &SlowSample::lasts_ns,
-            "ns"},
+            recorded(&SlowSampleRecord::begin_ns)},
+           {"lasts_ns", "Until it ended, or until the next one began.", &SlowSample::lasts_ns},
            {"view_begin_ns",
             "Where its timeline begins, from its start; empty if it has none.",
-            &SlowSample::view_begin_ns,
-            "ns"},
-           {"view_end_ns", "Where its timeline ends.", &SlowSample::view_end_ns, "ns"},
+            &SlowSample::view_begin_ns},
+           {"view_end_ns", "Where its timeline ends.", &SlowSample::view_end_ns},
            {"left_out",
             "Events in that time that are not in the timeline: it has the 400 nearest, and of "
             "those in "
@@ -105,12 +100,10 @@ Table slow_samples_table() {
             "The longest time in the sample in which nothing that was recorded ran: the program "
             "did "
             "something else, or nothing.",
-            &SlowSample::quiet_ns,
-            "ns"},
+            &SlowSample::quiet_ns},
            {"quiet_begin_ns",
             "When that began, from the sample's begin.",
-            &SlowSample::quiet_begin_ns,
-            "ns"},
+            &SlowSample::quiet_begin_ns},
            {"problem", "Why its events cannot be read.", &SlowSample::problem}}));
 }
 
@@ -130,12 +123,11 @@ Table timelines_table() {
             "call, kernel, graph, copy, fill, overhead, wait, allocate, release or range.",
             of_event(&TimelineEvent::kind)},
            {"name", "Its name.", of_event(&TimelineEvent::name)},
-           {"begin_ns", "From the sample's begin.", of_event(&TimelineEvent::begin_ns), "ns"},
-           {"end_ns", "From the sample's begin.", of_event(&TimelineEvent::end_ns), "ns"},
+           {"begin_ns", "From the sample's begin.", of_event(&TimelineEvent::begin_ns)},
+           {"end_ns", "From the sample's begin.", of_event(&TimelineEvent::end_ns)},
            {"bytes",
             "Of a copy, a fill or an allocation; else 0.",
-            of_event(&TimelineEvent::bytes),
-            "B"}}));
+            of_event(&TimelineEvent::bytes)}}));
 }
 
 }  // namespace launchgap

@@ -1,7 +1,6 @@
 #include "harness/summary/timelines.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>

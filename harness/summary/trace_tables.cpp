@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/plan.h"
 #include "harness/core/trace_state.h"
 #include "harness/summary/findings.h"
 #include "harness/summary/layout_kernels.h"
@@ -168,13 +167,12 @@ Table parts_table() {
         "Of the time from the call to the end of the kernel: p50, p99 or p999.",
         &LaunchParts::quantile},
        {"samples", "Samples nearest to the quantile, whose means follow.", &LaunchParts::samples},
-       {"call_ns", "In the call, before the kernel began.", &LaunchParts::call_ns, "ns"},
-       {"queue_ns", "After the call, before the kernel began.", &LaunchParts::queue_ns, "ns"},
-       {"kernel_ns", "The kernel.", &LaunchParts::kernel_ns, "ns"},
+       {"call_ns", "In the call, before the kernel began.", &LaunchParts::call_ns},
+       {"queue_ns", "After the call, before the kernel began.", &LaunchParts::queue_ns},
+       {"kernel_ns", "The kernel.", &LaunchParts::kernel_ns},
        {"overhead_ns",
         "Of call and queue, what overhead records cover.",
-        &LaunchParts::overhead_ns,
-        "ns"}});
+        &LaunchParts::overhead_ns}});
 }
 
 Table flag_check_table() {
@@ -190,12 +188,10 @@ Table flag_check_table() {
         &FlagCheck::before_kernel},
        {"excess_p50_ns",
         "Median of the time from the kernel's begin until the host saw the flag.",
-        &FlagCheck::excess_p50_ns,
-        "ns"},
+        &FlagCheck::excess_p50_ns},
        {"limit_ns",
         "What that may be: a flag's way there and back, and 1 µs.",
-        &FlagCheck::limit_ns,
-        "ns"},
+        &FlagCheck::limit_ns},
        {"agrees", "Whether flag and trace agree.", &FlagCheck::agrees}});
 }
 
@@ -215,54 +211,44 @@ Table kernels_table() {
         "name; else no.",
         [](const KernelSums& row) { return only_changes_layout(row.kernel.name) ? "yes" : "no"; }},
        {"count", "How often it ran.", of_kernel(&CountedKernels::count)},
-       {"total_ns", "All of its durations together.", of_kernel(&CountedKernels::total_ns), "ns"},
-       {"mean_ns", "Their mean.", mean_ns, "ns"},
-       {"shortest_ns", "The shortest.", of_kernel(&CountedKernels::shortest_ns), "ns"},
-       {"longest_ns", "The longest.", of_kernel(&CountedKernels::longest_ns), "ns"},
+       {"total_ns", "All of its durations together.", of_kernel(&CountedKernels::total_ns)},
+       {"mean_ns", "Their mean.", mean_ns},
+       {"shortest_ns", "The shortest.", of_kernel(&CountedKernels::shortest_ns)},
+       {"longest_ns", "The longest.", of_kernel(&CountedKernels::longest_ns)},
        {"replicate",
         "The process of a recorded job; empty: all traced runs together.",
         &KernelSums::replicate},
        {"gpu_share",
         "The same as a share of the recorded job's length; where kernels overlap, each counts.",
-        &KernelSums::gpu_share,
-        kShare},
-       {"p50_ns", "Their median.", of_kernel(&CountedKernels::p50_ns), "ns"},
+        &KernelSums::gpu_share},
+       {"p50_ns", "Their median.", of_kernel(&CountedKernels::p50_ns)},
        {"p99_ns",
         "p99, which the slowest 1 % exceed; empty below a hundred.",
-        of_kernel(&CountedKernels::p99_ns),
-        "ns"},
+        of_kernel(&CountedKernels::p99_ns)},
        {"cv", "Standard deviation divided by the mean.", of_kernel(&CountedKernels::cv)},
        {"first_call_ns",
         "What its first launch call took.",
-        of_kernel(&CountedKernels::first_call_ns),
-        "ns"},
+        of_kernel(&CountedKernels::first_call_ns)},
        {"later_call_ns",
         "Median of its other launch calls.",
-        of_kernel(&CountedKernels::later_call_ns),
-        "ns"},
+        of_kernel(&CountedKernels::later_call_ns)},
        {"repeats",
         "Repetitions of the same work in which it ran; empty where none were found.",
         of_kernel(&CountedKernels::repeats)},
        {"early_ns",
         "Median of its time in one repetition, in the earlier half of them.",
-        of_kernel(&CountedKernels::early_ns),
-        "ns"},
-       {"late_ns", "The same in the later half.", of_kernel(&CountedKernels::late_ns), "ns"},
+        of_kernel(&CountedKernels::early_ns)},
+       {"late_ns", "The same in the later half.", of_kernel(&CountedKernels::late_ns)},
        {"change_chance",
         "The chance that the halves differ so much or more where nothing changed.",
         of_kernel(&CountedKernels::change_chance)},
        {"slow_mode_share",
         "Where its times at one place of the work form two clusters, share of the longer.",
-        of_kernel(&CountedKernels::slow_mode_share),
-        kShare},
-       {"fast_mode_ns",
-        "Median of the shorter ones.",
-        of_kernel(&CountedKernels::fast_mode_ns),
-        "ns"},
+        of_kernel(&CountedKernels::slow_mode_share)},
+       {"fast_mode_ns", "Median of the shorter ones.", of_kernel(&CountedKernels::fast_mode_ns)},
        {"modes_apart_ns",
         "By how much the longer ones take longer.",
-        of_kernel(&CountedKernels::modes_apart_ns),
-        "ns"}});
+        of_kernel(&CountedKernels::modes_apart_ns)}});
 }
 
 Table memory_table() {
@@ -276,7 +262,7 @@ Table memory_table() {
        {"operation", "`allocate` or `release`.", &MemorySums::operation},
        {"kind", "CUPTI's number: 1 pageable, 2 pinned, 3 device.", &MemorySums::kind},
        {"pool", "Whether it is of a pool: `yes`, `no`.", &MemorySums::pool},
-       {"bytes", "Size.", &MemorySums::bytes, "B"},
+       {"bytes", "Size.", &MemorySums::bytes},
        {"count", "How often.", &MemorySums::count}});
 }
 
@@ -319,23 +305,18 @@ Table traces_table() {
        {"nested", "Launch calls inside another: legitimate.", trace_count(&TraceCounts::nested)},
        {"clock_uncertainty_ns",
         "How well both clocks were read.",
-        of_clock(&ClockFit::uncertainty_ns),
-        "ns"},
+        of_clock(&ClockFit::uncertainty_ns)},
        {"clock_drift_ppm",
         "How fast the trace's clock moves against the host's.",
         of_clock(&ClockFit::drift_ppm),
         "ppm"},
-       {"clock_step_ns",
-        "A jump of one of the clocks; 0: none.",
-        of_clock(&ClockFit::step_ns),
-        "ns"},
+       {"clock_step_ns", "A jump of one of the clocks; 0: none.", of_clock(&ClockFit::step_ns)},
        {"impossible", "Records that cannot be or are missing.", recorded(&TraceRecord::impossible)},
        {"doubtful", "Whether they are more than 1 in 1,000.", recorded(&TraceRecord::doubtful)},
        {"faults", "Which they are, in words.", recorded(&TraceRecord::faults)},
        {"conversion_error_ns",
         "By how much the conversion of the device's clock may be wrong.",
-        recorded(&TraceRecord::conversion_error_ns),
-        "ns"},
+        recorded(&TraceRecord::conversion_error_ns)},
        {"canary_tries", "How often the canary was asked.", recorded(&TraceRecord::canary_tries)}});
 }
 

@@ -1,5 +1,5 @@
 #include "harness/core/plan.h"
-#include "harness/measure/order.h"
+#include "harness/measure/benchmark.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
 #include "harness/summary/headlines.h"
@@ -76,8 +76,7 @@ Table variation_table() {
        {"variance_share",
         "Of the variance of the logarithms over the levels: `launches` and `steps`, or where there "
         "are no steps `samples`, with `runs` and `devices`.",
-        &Variation::share,
-        kShare}});
+        &Variation::share}});
 }
 
 Table outlier_devices_table() {
@@ -108,8 +107,8 @@ Table fallback_table() {
       [](const TableInputs& from) { return fallback_costs(from.session, from.rows); },
       {{"device_id", "The GPU's UUID.", &FallbackCost::device},
        {"case", meaning::kCase, [](Row row) { return row.name.text(); }},
-       {"gpu_ns", "Median on the GPU.", &FallbackCost::gpu_ns, "ns"},
-       {"host_ns", "Median on the host.", &FallbackCost::host_ns, "ns"},
+       {"gpu_ns", "Median on the GPU.", &FallbackCost::gpu_ns},
+       {"host_ns", "Median on the host.", &FallbackCost::host_ns},
        {"ratio", "How many times as long the host takes.", &FallbackCost::ratio}});
 }
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/trace/scatter.h"
+#include "harness/trace/join.h"
 #include "harness/trace/trace_clock.h"
 #include "kernels/kernels.h"
 

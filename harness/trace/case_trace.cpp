@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/trace/scatter.h"
+#include "harness/trace/join.h"
 
 namespace launchgap {
 namespace {

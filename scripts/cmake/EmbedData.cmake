@@ -28,7 +28,7 @@ std::string_view embedded_table(std::string_view name) {
   target_sources(${target} PRIVATE ${source})
 endfunction()
 
-# launchgap_embed_pages(TARGET): puts all of docs/findings into TARGET, as the functions of harness/doctor/pages.h.
+# launchgap_embed_pages(TARGET): puts all of docs/findings into TARGET, as the functions of harness/doctor/doctor.h.
 function(launchgap_embed_pages target)
   file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/findings/*.md)
   list(SORT pages)
@@ -43,7 +43,7 @@ function(launchgap_embed_pages target)
   endforeach()
   set(source ${CMAKE_BINARY_DIR}/generated/harness/doctor/pages.cpp)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
-    "#include \"harness/doctor/pages.h\"
+    "#include \"harness/doctor/doctor.h\"
 
 namespace launchgap::doctor {
 

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "harness/allocation/block_allocator.h"
-#include "harness/allocation/fragmentation.h"
+#include "harness/allocation/replay.h"
 #include "harness/core/errors.h"
 
 namespace launchgap::allocation {

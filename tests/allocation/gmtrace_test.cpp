@@ -7,9 +7,8 @@
 #include <gmock/gmock.h>
 
 #include "harness/allocation/patterns.h"
-#include "harness/allocation/replay.h"
 #include "harness/core/errors.h"
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 
 namespace launchgap::allocation {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 
 namespace launchgap {
 namespace {

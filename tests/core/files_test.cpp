@@ -8,7 +8,6 @@
 #include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
-#include "harness/core/temporary_folder.h"
 
 namespace launchgap {
 namespace {

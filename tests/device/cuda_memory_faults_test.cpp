@@ -7,11 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 #include "harness/device/allocator.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
-#include "harness/device/virtual_memory.h"
 
 namespace launchgap {
 namespace {

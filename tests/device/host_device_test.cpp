@@ -10,11 +10,8 @@
 #include "harness/device/backend.h"
 #include "harness/device/convolution.h"
 #include "harness/device/device.h"
-#include "harness/device/graph.h"
 #include "harness/device/matmul.h"
-#include "harness/device/null_launcher.h"
 #include "harness/device/shared_library.h"
-#include "harness/device/virtual_memory.h"
 #include "tests/error_of.h"
 
 namespace launchgap {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "harness/core/input_file.h"
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 
 namespace launchgap::doctor {
 

@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
-#include "harness/device/library_folders.h"
 #include "harness/device/shared_library.h"
 #include "tests/doctor/folder.h"
 #include "tests/error_of.h"

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "tests/fake_cuda/entry.h"
-#include "tests/fake_cuda/kernel_operation.h"
 
 namespace launchgap::fake {
 namespace {

@@ -1,8 +1,6 @@
 // Names and texts of the driver's codes.
 #pragma once
 
-#include "harness/device/cuda/abi/driver.h"
-
 namespace launchgap::fake {
 
 struct ErrorName {

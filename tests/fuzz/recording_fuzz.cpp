@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/import/allocation_counts.h"
-#include "harness/import/clock_check.h"
+#include "harness/import/clock_fit.h"
 #include "harness/import/launch_values.h"
 #include "harness/import/recording.h"
 #include "harness/import/tuner_cache.h"

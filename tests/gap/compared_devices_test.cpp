@@ -1,8 +1,7 @@
-#include "harness/gap/compared_devices.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "harness/gap/gap_parts.h"
 #include "tests/gap/two_gpus.h"
 
 namespace launchgap::gap {

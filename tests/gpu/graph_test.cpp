@@ -1,8 +1,7 @@
 // Graphs: what is captured does not run, and runs as often as the graph is launched.
-#include "harness/device/graph.h"
-
 #include <thread>
 
+#include "harness/device/device.h"
 #include "tests/gpu/gpu.h"
 
 namespace launchgap {

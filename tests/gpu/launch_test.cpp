@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "harness/core/clock.h"
-#include "harness/device/null_launcher.h"
+#include "harness/device/device.h"
 #include "harness/measure/device_timer.h"
 #include "tests/gpu/gpu.h"
 

@@ -1,7 +1,7 @@
 // Virtual memory: addresses are reserved, memory comes to parts of them and goes again.
 #include <vector>
 
-#include "harness/device/virtual_memory.h"
+#include "harness/device/allocator.h"
 #include "tests/gpu/gpu.h"
 
 namespace launchgap {

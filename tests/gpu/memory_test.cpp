@@ -4,7 +4,7 @@
 
 #include "harness/device/allocator.h"
 #include "harness/measure/device_timer.h"
-#include "harness/measure/verify.h"
+#include "harness/measure/fill.h"
 #include "tests/gpu/gpu.h"
 
 namespace launchgap {

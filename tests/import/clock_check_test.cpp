@@ -1,7 +1,6 @@
-#include "harness/import/clock_check.h"
-
 #include <gmock/gmock.h>
 
+#include "harness/import/clock_fit.h"
 #include "tests/import/job.h"
 
 namespace launchgap::recording {

@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 
 #include "harness/core/input_file.h"
+#include "harness/core/output_file.h"
 #include "harness/core/stop.h"
-#include "harness/core/temporary_folder.h"
 #include "tests/error_of.h"
 #include "tests/import/job.h"
 

@@ -1,11 +1,10 @@
-#include "harness/import/first_launches.h"
-
 #include <cmath>
 #include <random>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "harness/import/job_figures.h"
 #include "tests/import/job.h"
 
 namespace launchgap::recording {

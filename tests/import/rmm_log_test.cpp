@@ -1,9 +1,8 @@
-#include "harness/import/rmm_log.h"
-
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "harness/import/readers.h"
 #include "tests/error_of.h"
 #include "tests/import/text_file.h"
 

@@ -1,7 +1,6 @@
-#include "harness/import/slow_launches.h"
-
 #include <gmock/gmock.h>
 
+#include "harness/import/launch_values.h"
 #include "tests/import/job.h"
 
 namespace launchgap::recording {

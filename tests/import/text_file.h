@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 
 namespace launchgap::recording {
 

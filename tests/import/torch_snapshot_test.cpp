@@ -1,11 +1,10 @@
-#include "harness/import/torch_snapshot.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 
+#include "harness/import/readers.h"
 #include "tests/error_of.h"
 #include "tests/import/text_file.h"
 

@@ -8,7 +8,6 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
-#include "harness/measure/order.h"
 #include "tests/device/a_device.h"
 
 namespace launchgap {

@@ -1,6 +1,6 @@
-#include "harness/measure/steady.h"
-
 #include <gtest/gtest.h>
+
+#include "harness/measure/warm_up.h"
 
 namespace launchgap {
 namespace {

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "harness/device/backend.h"
-#include "harness/device/host/host_device.h"
 
 namespace launchgap {
 namespace {

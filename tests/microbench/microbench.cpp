@@ -10,8 +10,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/csv_writer.h"
-#include "harness/core/metric.h"
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 #include "harness/measure/nvtx.h"
 #include "harness/record/writer.h"
 #include "harness/summary/summary.h"

@@ -16,7 +16,6 @@
 
 #include "harness/core/clock.h"
 #include "harness/device/backend.h"
-#include "harness/device/cuda/cuda_device.h"
 #include "harness/device/device.h"
 #include "harness/trace/cupti/cupti.h"
 #include "harness/trace/tracer.h"

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 #include "harness/record/fields.h"
 #include "harness/record/reader.h"
 #include "harness/record/writer.h"

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/input_file.h"
-#include "harness/core/temporary_folder.h"
-#include "harness/core/utc.h"
+#include "harness/core/output_file.h"
 #include "harness/regression/check.h"
-#include "harness/regression/confirm.h"
 #include "harness/regression/history_export.h"
 #include "harness/regression/night_view.h"
 

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 #include "tests/error_of.h"
 
 namespace launchgap::regression {

@@ -1,11 +1,10 @@
-#include "harness/regression/night_resampling.h"
-
 #include <cmath>
 #include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "harness/regression/resampling.h"
 #include "tests/regression/simulated_nights.h"
 
 namespace launchgap::regression {

@@ -3,11 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "harness/regression/annotations.h"
-#include "harness/regression/junit.h"
-#include "harness/regression/markdown.h"
-#include "harness/regression/report_json.h"
-#include "harness/regression/screen.h"
+#include "harness/regression/report_forms.h"
 #include "tests/regression/sample_reports.h"
 
 int main(int argc, char** argv) {

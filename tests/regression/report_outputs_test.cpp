@@ -2,12 +2,8 @@
 // read it who are meant to.
 #include <gmock/gmock.h>
 
-#include "harness/regression/annotations.h"
-#include "harness/regression/junit.h"
-#include "harness/regression/markdown.h"
-#include "harness/regression/report_json.h"
+#include "harness/regression/report_forms.h"
 #include "harness/regression/report_words.h"
-#include "harness/regression/screen.h"
 #include "tests/regression/sample_reports.h"
 
 namespace launchgap::regression {

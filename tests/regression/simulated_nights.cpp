@@ -8,7 +8,7 @@
 #include <boost/math/distributions/complement.hpp>
 #include <boost/math/distributions/poisson.hpp>
 
-#include "harness/regression/night_resampling.h"
+#include "harness/regression/resampling.h"
 
 namespace launchgap::regression {
 namespace {

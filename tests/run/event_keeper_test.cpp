@@ -4,7 +4,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 #include "tests/device/a_device.h"
 
 namespace launchgap {

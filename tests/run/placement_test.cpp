@@ -1,6 +1,6 @@
-#include "harness/run/placement.h"
-
 #include <gtest/gtest.h>
+
+#include "harness/run/process_environment.h"
 
 namespace launchgap {
 namespace {

@@ -1,8 +1,8 @@
-#include "harness/run/sample_key.h"
-
 #include <set>
 
 #include <gtest/gtest.h>
+
+#include "harness/run/job.h"
 
 namespace launchgap {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 #include "harness/record/records.h"
 #include "harness/record/session_record.h"
 #include "tests/device/a_device.h"

@@ -1,8 +1,7 @@
-#include "harness/run/settings.h"
-
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/run/perform_job.h"
 
 namespace launchgap {
 namespace {

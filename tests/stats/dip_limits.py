@@ -1,4 +1,4 @@
-"""Simulates the table of dip_limit in harness/stats/dip.cpp: sqrt(n) times the dip that 0.5 % of uniform samples of n
+"""Simulates the table of dip_limit in harness/stats/modes.cpp: sqrt(n) times the dip that 0.5 % of uniform samples of n
 values exceed, with its standard error. Takes about ten minutes.
 
     LAUNCHGAP_BUILD=build .venv/bin/python3 tests/stats/dip_limits.py

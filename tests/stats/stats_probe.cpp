@@ -14,8 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/rules/outliers.h"
-#include "harness/stats/compare.h"
-#include "harness/stats/dip.h"
 #include "harness/stats/modes.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"

@@ -1,5 +1,3 @@
-#include "harness/summary/advice.h"
-
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -9,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "harness/core/text.h"
 #include "harness/summary/adviser.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"

@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/device/algorithm_name.h"
+#include "harness/device/convolution.h"
 #include "harness/summary/fallback.h"
-#include "harness/summary/findings.h"
 #include "harness/summary/headlines.h"
 #include "harness/summary/session_findings.h"
 #include "tests/sentences/said.h"

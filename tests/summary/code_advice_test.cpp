@@ -2,7 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/summary/advice.h"
+#include "harness/summary/adviser.h"
+#include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"
 

@@ -11,8 +11,6 @@
 #include "harness/core/finding.h"
 #include "harness/summary/all_tables.h"
 #include "harness/summary/summary.h"
-#include "harness/summary/table_makers.h"
-#include "tests/device/a_device.h"
 
 namespace launchgap {
 

@@ -1,10 +1,9 @@
-#include "harness/summary/published_values.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "harness/core/output_file.h"
 #include "harness/import/published_table.h"
+#include "harness/summary/published.h"
 #include "tests/error_of.h"
 #include "tests/summary/written_session.h"
 

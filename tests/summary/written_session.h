@@ -8,9 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/csv_writer.h"
-#include "harness/core/temporary_folder.h"
+#include "harness/core/output_file.h"
 #include "harness/record/writer.h"
 #include "harness/summary/session_data.h"
+#include "tests/device/a_device.h"
 #include "tests/summary/made.h"
 
 namespace launchgap {

@@ -8,9 +8,8 @@
 
 #include "harness/core/clock.h"
 #include "harness/device/backend.h"
-#include "harness/device/host/host_device.h"
 #include "harness/trace/canary.h"
-#include "harness/trace/scatter.h"
+#include "harness/trace/join.h"
 
 namespace launchgap {
 namespace {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "harness/device/allocator.h"
+#include "harness/device/cuda/driver.h"
 #include "harness/device/cuda/stream.h"
 
 namespace launchgap::cuda {
@@ -14,5 +15,10 @@ std::unique_ptr<Allocator> make_allocator(const Driver& driver,
                                           abi::Device device,
                                           AllocatorKind kind,
                                           launchgap::Device& of);
+
+// --- The CUDA driver's virtual memory management ---
+
+/// Throws Unsupported where the driver or the GPU has none.
+std::unique_ptr<VirtualMemory> make_virtual_memory(const Driver& driver, abi::Device device);
 
 }  // namespace launchgap::cuda

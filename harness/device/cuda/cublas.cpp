@@ -1,7 +1,6 @@
 #include "harness/device/cuda/abi/cublas.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <fmt/format.h>
 

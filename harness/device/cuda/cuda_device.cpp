@@ -15,16 +15,12 @@
 #include "harness/core/system_files.h"
 #include "harness/device/allocator.h"
 #include "harness/device/cuda/allocators.h"
-#include "harness/device/cuda/graph.h"
+#include "harness/device/cuda/driver.h"
 #include "harness/device/cuda/kernel.h"
 #include "harness/device/cuda/libraries.h"
-#include "harness/device/cuda/pointers.h"
 #include "harness/device/cuda/runtime_launcher.h"
 #include "harness/device/cuda/stream.h"
-#include "harness/device/cuda/virtual_memory.h"
 #include "harness/device/device.h"
-#include "harness/device/graph.h"
-#include "harness/device/null_launcher.h"
 
 namespace launchgap::cuda {
 namespace {

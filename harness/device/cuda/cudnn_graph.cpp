@@ -1,7 +1,6 @@
 // Convolutions by cuDNN's graph interface.
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 
 #include <fmt/format.h>

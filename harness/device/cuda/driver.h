@@ -42,4 +42,13 @@ bool is_sticky(abi::Result code);
 /// by an earlier call.
 #define CHECK_CUDA(driver, call) (driver).check((driver).call, #call, __FILE__, __LINE__)
 
+// --- Device addresses as the driver spells them, and as pointers that nobody here follows ---
+
+inline void* as_pointer(abi::DevicePointer pointer) {
+  return reinterpret_cast<void*>(pointer);
+}
+inline abi::DevicePointer as_device(const void* pointer) {
+  return reinterpret_cast<abi::DevicePointer>(pointer);
+}
+
 }  // namespace launchgap::cuda

@@ -3,11 +3,11 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/device/cuda/abi/nvml.h"
 #include "harness/device/facts.h"
 
 namespace launchgap::cuda {
@@ -38,6 +38,19 @@ class GpuState {
  private:
   class Implementation;
   std::unique_ptr<Implementation> implementation_;
+};
+
+// --- NVML's functions, loaded once per process ---
+
+struct Nvml : nvml::NvmlFunctions {
+  LoadedLibrary facts;
+
+  /// Loads and initialises it on first use. Throws Error if it cannot be loaded, and LibraryError
+  /// if it does not work.
+  static const Nvml& get();
+
+  /// Throws LibraryError unless the code is success.
+  void check(nvml::Result code, const char* call) const;
 };
 
 }  // namespace launchgap::cuda

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <unistd.h>
 
-#include "harness/device/cuda/nvml_library.h"
+#include "harness/device/cuda/nvml.h"
 
 namespace launchgap::cuda {
 namespace {

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "harness/device/device.h"
-#include "harness/device/null_launcher.h"
 
 namespace launchgap::cuda {
 

@@ -1,6 +1,9 @@
 // Streams and events of the CUDA driver.
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "harness/device/cuda/driver.h"
 #include "harness/device/device.h"
 
@@ -47,5 +50,15 @@ class CudaStream : public Stream {
   const Driver& driver_;
   bool cooperative_;
 };
+
+// --- CUDA graphs, made by capturing what is launched on a stream ---
+
+/// Runs `work` while the stream is being captured. Throws what `work` throws, with the capture
+/// ended; Unsupported where the driver has no graphs.
+std::unique_ptr<Graph> capture_graph(const Driver& driver,
+                                     CudaStream& stream,
+                                     const std::function<void()>& work);
+
+std::unique_ptr<ExecutableGraph> instantiate_graph(const Driver& driver, const Graph& graph);
 
 }  // namespace launchgap::cuda

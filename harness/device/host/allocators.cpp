@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <gnu/libc-version.h>
 #include <malloc.h>
 #include <memory_resource>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/core/rounded_up.h"
+#include "harness/device/allocator.h"
 #include "harness/device/device.h"
-#include "harness/device/host/virtual_memory.h"
 #include "harness/device/inserted_delay.h"
 #include "harness/device/mapping_allocators.h"
 
@@ -117,6 +118,46 @@ class PoolAllocator : public Allocator {
       &memory_};
 };
 
+class HostVirtualMemory : public VirtualMemory {
+ public:
+  std::size_t granularity() const override { return page_; }
+
+  void* reserve(std::size_t bytes) override {
+    check_whole_pages(nullptr, bytes);
+    void* const range =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) fail("mmap");
+    return range;
+  }
+  void unreserve(void* range, std::size_t bytes) override {
+    check_whole_pages(range, bytes);
+    if (munmap(range, bytes) != 0) fail("munmap");
+  }
+  void map(void* from, std::size_t bytes) override {
+    check_whole_pages(from, bytes);
+    if (mprotect(from, bytes, PROT_READ | PROT_WRITE) != 0) fail("mprotect");
+  }
+  void unmap(void* from, std::size_t bytes) override {
+    check_whole_pages(from, bytes);
+    if (madvise(from, bytes, MADV_DONTNEED) != 0) fail("madvise");
+    if (mprotect(from, bytes, PROT_NONE) != 0) fail("mprotect");
+  }
+
+ private:
+  void check_whole_pages(const void* from, std::size_t bytes) const {
+    if (bytes == 0 || bytes % page_ != 0 || reinterpret_cast<std::uintptr_t>(from) % page_ != 0)
+      throw Error(
+          fmt::format("{} bytes at {} are not whole pages of {} bytes", bytes, from, page_));
+  }
+  [[noreturn]] static void fail(const char* call) {
+    const int code = errno;
+    if (code == ENOMEM) throw OutOfMemory("host", call, code, std::strerror(code), false);
+    throw LibraryError("host", call, code, std::strerror(code), false);
+  }
+
+  std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+};
+
 }  // namespace
 
 std::unique_ptr<Allocator> make_allocator(AllocatorKind kind, Device& device) {
@@ -137,6 +178,10 @@ std::unique_ptr<Allocator> make_allocator(AllocatorKind kind, Device& device) {
     default:
       throw Unsupported(fmt::format("the host has no allocator {}", info_of(kind).name));
   }
+}
+
+std::unique_ptr<VirtualMemory> make_virtual_memory() {
+  return std::make_unique<HostVirtualMemory>();
 }
 
 }  // namespace launchgap::host

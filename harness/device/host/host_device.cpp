@@ -17,15 +17,11 @@
 #include "harness/device/code_levels.h"
 #include "harness/device/convolution.h"
 #include "harness/device/device.h"
-#include "harness/device/graph.h"
 #include "harness/device/host/allocators.h"
 #include "harness/device/host/libraries.h"
 #include "harness/device/host/queue.h"
 #include "harness/device/host/recorder.h"
-#include "harness/device/host/registry.h"
-#include "harness/device/host/virtual_memory.h"
 #include "harness/device/matmul.h"
-#include "harness/device/null_launcher.h"
 
 namespace launchgap::host {
 namespace {

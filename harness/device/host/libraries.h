@@ -6,6 +6,7 @@
 
 #include "harness/device/convolution.h"
 #include "harness/device/device.h"
+#include "harness/device/facts.h"
 #include "harness/device/host/queue.h"
 #include "harness/device/matmul.h"
 
@@ -24,5 +25,9 @@ std::unique_ptr<Convolution> onednn_convolution(Queue& queue,
 
 /// The libraries loaded so far.
 std::vector<LoadedLibrary> loaded_libraries();
+
+// --- The list of libraries that this process has loaded for the host device ---
+
+void note_loaded(const LoadedLibrary& library);
 
 }  // namespace launchgap::host

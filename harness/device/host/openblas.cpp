@@ -5,7 +5,6 @@
 #include "harness/core/errors.h"
 #include "harness/device/code_levels.h"
 #include "harness/device/host/libraries.h"
-#include "harness/device/host/registry.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap::host {

@@ -1,7 +1,6 @@
 // GPUs by their names and PCI ids.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 
 #include <fmt/format.h>

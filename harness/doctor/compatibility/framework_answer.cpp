@@ -1,11 +1,9 @@
 // Does a build use the GPUs of an installation: one verdict per GPU.
-#include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
-#include "harness/core/printable.h"
 #include "harness/doctor/compatibility/framework_question.h"
 
 namespace launchgap::doctor {

@@ -1,6 +1,5 @@
 #include "harness/doctor/compatibility/installation.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 

@@ -1,7 +1,6 @@
 #include "harness/doctor/compatibility/python_packages.h"
 
 #include <algorithm>
-#include <array>
 #include <regex>
 #include <sys/stat.h>
 

@@ -1,7 +1,6 @@
 #include "harness/doctor/libraries/device_code.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +13,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/core/printable.h"
 #include "harness/doctor/libraries/elf_file.h"
 
 namespace launchgap::doctor {

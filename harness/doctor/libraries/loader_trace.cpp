@@ -1,7 +1,6 @@
 #include "harness/doctor/libraries/loader_trace.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <dlfcn.h>

@@ -1,20 +1,18 @@
 #include "harness/doctor/machine/examine.h"
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <set>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/output_file.h"
 #include "harness/core/printable.h"
-#include "harness/core/temporary_folder.h"
 #include "harness/doctor/libraries/library_copies.h"
 #include "harness/doctor/libraries/loader_trace.h"
 #include "harness/doctor/machine/probe.h"

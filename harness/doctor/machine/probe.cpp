@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <memory>
-#include <optional>
 #include <sys/wait.h>
 
 #include <fmt/format.h>

@@ -2,13 +2,11 @@
 // What it is about to do is announced, so that its end tells what was the end of it.
 #include <cstdlib>
 #include <dlfcn.h>
-#include <filesystem>
 #include <link.h>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/system_files.h"
 #include "harness/device/backend.h"
@@ -17,9 +15,7 @@
 #include "harness/device/shared_library.h"
 #include "harness/doctor/libraries/device_code.h"
 #include "harness/doctor/libraries/loader_trace.h"
-#include "harness/doctor/machine/computing_processes.h"
 #include "harness/doctor/machine/probe.h"
-#include "harness/doctor/machine/proof.h"
 #include "harness/doctor/machine/read_machine.h"
 #include "harness/record/fields.h"
 #include "harness/run/process.h"

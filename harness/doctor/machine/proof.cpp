@@ -1,5 +1,3 @@
-#include "harness/doctor/machine/proof.h"
-
 #include <functional>
 #include <memory>
 #include <vector>
@@ -13,8 +11,8 @@
 #include "harness/device/cuda/nvml.h"
 #include "harness/device/device.h"
 #include "harness/device/matmul.h"
+#include "harness/doctor/machine/probe.h"
 #include "harness/measure/verify.h"
-#include "harness/record/schema.h"
 #include "harness/run/process.h"
 #include "kernels/kernels.h"
 

@@ -12,7 +12,9 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/errors.h"
 #include "harness/core/printable.h"
+#include "harness/device/cuda/nvml_inventory.h"
 #include "harness/record/schema.h"
 
 namespace launchgap::doctor {
@@ -311,6 +313,36 @@ Machine read_machine(const SystemFiles& files, std::map<std::string, std::string
   machine.toolkits = toolkits_of(files, machine);
   machine.xids = read_xids(files);
   return machine;
+}
+
+ComputingProcesses::ComputingProcesses() {
+  try {
+    worker_ = std::make_unique<WorkerProcess>(Json{{"task", "doctor-computing"}},
+                                              std::map<std::string, std::string>());
+  } catch (const Error&) {
+    // Then nothing is known, as without NVML.
+  }
+}
+
+std::set<pid_t> ComputingProcesses::now() {
+  if (!worker_) return {};
+  for (const Json& message : worker_->receive()) {
+    if (const auto pids = maybe<std::vector<pid_t>>(message, "computing"))
+      last_ = std::set(pids->begin(), pids->end());
+  }
+  return last_;
+}
+
+void tell_computing_processes() {
+  constexpr useconds_t kEvery = 250'000;
+  for (;;) {
+    Json pids = Json::array();
+    for (const cuda::NvmlGpu& gpu : cuda::nvml_inventory().gpus) {
+      for (const cuda::GpuProcess& process : gpu.processes) pids.push_back(process.pid);
+    }
+    send_message({{"computing", pids}});
+    usleep(kEvery);
+  }
 }
 
 }  // namespace launchgap::doctor

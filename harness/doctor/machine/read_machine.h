@@ -2,15 +2,18 @@
 // without loading any of it.
 #pragma once
 
-#include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
 #include "harness/core/system_files.h"
 #include "harness/doctor/version.h"
+#include "harness/run/process.h"
 
 namespace launchgap::doctor {
 
@@ -75,5 +78,23 @@ std::map<std::string, std::string> cuda_environment();
 
 /// The toolkit's version, from its version.json, version.txt or cuda.h.
 std::optional<Version> toolkit_version(const SystemFiles& files, const std::string& path);
+
+// --- Which processes compute on any GPU, by NVML, asked from outside of this process ---
+
+/// A process that asks NVML four times a second until this ends. Where NVML does not work it tells
+/// nothing. In a container the numbers can be those of another name space.
+class ComputingProcesses {
+ public:
+  ComputingProcesses();
+  /// The ids of the last answer; does not wait.
+  std::set<pid_t> now();
+
+ private:
+  std::unique_ptr<WorkerProcess> worker_;
+  std::set<pid_t> last_;
+};
+
+/// The worker's side: ends when its parent does.
+void tell_computing_processes();
 
 }  // namespace launchgap::doctor

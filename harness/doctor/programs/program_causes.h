@@ -1,7 +1,6 @@
 // What can keep a program from the GPU: a library that is missing, or taken from the wrong place.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/printable.h"
-#include "harness/device/library_folders.h"
+#include "harness/device/shared_library.h"
 #include "harness/doctor/libraries/elf_file.h"
 
 namespace launchgap::doctor {

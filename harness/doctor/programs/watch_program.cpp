@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <map>
 #include <memory>
-#include <optional>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>

@@ -7,9 +7,6 @@
 // from destructors or exit handlers.
 #pragma once
 
-#include <memory>
-#include <mutex>
-
 #include "harness/trace/cupti/cupti.h"
 #include "harness/trace/tracer.h"
 

@@ -1,9 +1,8 @@
-#include "harness/stats/log_moments.h"
+#include "harness/stats/moments.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "harness/stats/moments.h"
 
 namespace launchgap::stats {
 namespace {

@@ -1,6 +1,5 @@
-#include "harness/core/utc.h"
+#include "harness/core/clock.h"
 
-#include <cstdio>
 #include <ctime>
 
 #include <fmt/chrono.h>
