@@ -35,7 +35,7 @@ std::unique_ptr<Allocator> allocator_of_case(const CaseContext& context,
                           free >> 20));
   }
   if (bytes > allocation::most_bytes_of(name))
-    throw Unsupported(fmt::format("{} is measured with small blocks only", name));
+    throw Unsupported("{} is measured with small blocks only", name);
   // What launchgap's own allocators need at most: regions double, and rests are not always used.
   const std::uint64_t limit = (std::uint64_t{1} << 30) + 4 * bytes * (blocks + 1);
   return allocation::allocator_named(context.device, stream, name, limit);
@@ -53,8 +53,8 @@ void MarkedBlock::check(Device& device) const {
     unsigned char found = 0;
     device.read(memory, at, &found, 1);
     if (found != value) {
-      throw WrongResult(fmt::format(
-          "byte {} of a live block of {} bytes has {} in place of {}", at, bytes, found, value));
+      throw WrongResult(
+          "byte {} of a live block of {} bytes has {} in place of {}", at, bytes, found, value);
     }
   }
 }
@@ -64,7 +64,7 @@ void check_apart(const std::vector<MarkedBlock>& blocks) {
   std::ranges::sort(sorted, std::less<>(), &MarkedBlock::address);
   for (std::size_t i = 0; i + 1 < sorted.size(); ++i) {
     if (static_cast<char*>(sorted[i].address) + sorted[i].bytes > sorted[i + 1].address)
-      throw WrongResult(fmt::format("two live allocations of {} bytes overlap", sorted[i].bytes));
+      throw WrongResult("two live allocations of {} bytes overlap", sorted[i].bytes);
   }
 }
 

@@ -3,8 +3,6 @@
 #include <set>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "benchmarks/allocating.h"
 #include "harness/core/errors.h"
 #include "harness/device/allocator.h"
@@ -56,7 +54,7 @@ class AllocationLatency : public Case {
     allocator_->release(second, bytes_);
     allocator_->release(first, bytes_);
     if (!first || !second || overlap) {
-      throw WrongResult(fmt::format("two live allocations of {} bytes overlap", bytes_));
+      throw WrongResult("two live allocations of {} bytes overlap", bytes_);
     }
   }
 

@@ -20,13 +20,12 @@ class AllocationGrowth : public Case {
         chunk_(static_cast<std::size_t>(context.name.number("chunk_mib")) << 20),
         chunks_(std::max<std::size_t>(1, kGrown / chunk_)) {
     if (chunk_ % memory_->granularity() != 0) {
-      throw Unsupported(fmt::format("the device maps {} bytes at once, which {} are no multiple of",
-                                    memory_->granularity(),
-                                    chunk_));
+      throw Unsupported("the device maps {} bytes at once, which {} are no multiple of",
+                        memory_->granularity(),
+                        chunk_);
     }
     if (bytes() > std::min(device_.free_memory_bytes() / 4, allocatable_bytes(device_)))
-      throw Unsupported(
-          fmt::format("{} MiB are more than a quarter of what is free", bytes() >> 20));
+      throw Unsupported("{} MiB are more than a quarter of what is free", bytes() >> 20);
     range_ = static_cast<char*>(memory_->reserve(bytes()));
     try {
       verify();

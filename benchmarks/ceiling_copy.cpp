@@ -35,7 +35,7 @@ CopyDirection direction_of(const CaseName& name) {
   for (const auto& [text, direction] : kDirections) {
     if (name.at("direction") == text) return direction;
   }
-  throw Error(fmt::format("there is no direction '{}'", name.at("direction")));
+  throw Error("there is no direction '{}'", name.at("direction"));
 }
 
 /// What a copy moves by the count of published bandwidths: the device's memory is read and written,
@@ -75,7 +75,7 @@ class CopyEnd {
     } else if (memory == "pageable") {
       buffer_ = std::make_unique<PageableBuffer>(bytes);
     } else {
-      throw Error(fmt::format("there is no memory '{}'", memory));
+      throw Error("there is no memory '{}'", memory);
     }
   }
 
@@ -212,12 +212,11 @@ class MemoryCopy : public Case {
       const std::byte* const is = to_.read(at, copy, size);
       if (std::memcmp(right, is, size) == 0) continue;
       const auto [a, b] = std::mismatch(right, right + size, is);
-      throw WrongResult(
-          fmt::format("byte {} of {} that were copied is {:#04x}, and {:#04x} is right",
-                      at + static_cast<std::size_t>(a - right),
-                      bytes_,
-                      std::to_integer<int>(*b),
-                      std::to_integer<int>(*a)));
+      throw WrongResult("byte {} of {} that were copied is {:#04x}, and {:#04x} is right",
+                        at + static_cast<std::size_t>(a - right),
+                        bytes_,
+                        std::to_integer<int>(*b),
+                        std::to_integer<int>(*a));
     }
   }
 

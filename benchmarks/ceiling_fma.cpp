@@ -89,8 +89,8 @@ class MultiplyAdd : public Case {
       for (unsigned i = 0; i < kernels::kMultiplyAddChains; ++i)
         expected += static_cast<double>(thread % kernels::kMultiplyAddStarts + i + steps_);
       if (results[thread] != expected)
-        throw WrongResult(fmt::format(
-            "thread {} has computed {}, and {} is right", thread, results[thread], expected));
+        throw WrongResult(
+            "thread {} has computed {}, and {} is right", thread, results[thread], expected);
     }
   }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 
 namespace launchgap {
@@ -44,9 +42,9 @@ std::size_t choose_best(std::vector<Choice>& choices,
     if (!best || *choices[i].median_ns < *choices[*best].median_ns) best = i;
   }
   if (!best) {
-    throw WrongResult(fmt::format("none of the {} candidates is right: {}",
-                                  choices.size(),
-                                  choices.empty() ? "" : choices.front().reason));
+    throw WrongResult("none of the {} candidates is right: {}",
+                      choices.size(),
+                      choices.empty() ? "" : choices.front().reason);
   }
   choices[*best].outcome = "chosen";
   return *best;

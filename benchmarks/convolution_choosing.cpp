@@ -152,10 +152,10 @@ std::size_t ConvolutionChoosing::most_frequent(Selection how,
   using Times = std::pair<const std::size_t, int>;
   const std::size_t candidate = std::ranges::max_element(times, {}, &Times::second)->first;
   if (!is_sound(choices_[candidate]))
-    throw WrongResult(fmt::format("{} selects algorithm {}: {}",
-                                  convolution_->selection_call(how),
-                                  candidates_[candidate].algorithm,
-                                  choices_[candidate].reason));
+    throw WrongResult("{} selects algorithm {}: {}",
+                      convolution_->selection_call(how),
+                      candidates_[candidate].algorithm,
+                      choices_[candidate].reason);
   return candidate;
 }
 

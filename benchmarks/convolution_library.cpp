@@ -1,8 +1,6 @@
 // The forward convolution of the device's own library, on the layers of ResNet-50.
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "benchmarks/operands.h"
 #include "benchmarks/products.h"
 #include "harness/core/errors.h"
@@ -19,8 +17,7 @@ const std::vector<NamedShape<ConvolutionShape>>& resnet50() {
 ConvolutionShape layer_of(const CaseName& name) {
   const auto layer = std::ranges::find_if(
       resnet50(), [&](const auto& candidate) { return name.at("layer") == candidate.name; });
-  if (layer == resnet50().end())
-    throw Error(fmt::format("there is no layer '{}'", name.at("layer")));
+  if (layer == resnet50().end()) throw Error("there is no layer '{}'", name.at("layer"));
   ConvolutionShape shape = layer->shape;
   shape.n = static_cast<int>(name.number("n"));
   shape.type = product_type(name.at("type"));

@@ -20,7 +20,7 @@ class ArgumentsLaunch : public Case {
     need(device_.facts(), Capability::pass_any_arguments);
     const KernelDescription* const kernel =
         arguments_.empty() ? &kernels::null_kernel : kernels::arguments_kernel(arguments_.size());
-    if (!kernel) throw Error(fmt::format("no kernel has {} bytes of arguments", arguments_.size()));
+    if (!kernel) throw Error("no kernel has {} bytes of arguments", arguments_.size());
     kernel_ = device_.load(*kernel);
     if (arguments_.empty()) {
       verify_launches(device_, *stream_);
@@ -58,10 +58,10 @@ class ArgumentsLaunch : public Case {
     unsigned found = 0;
     device_.read(*to, 0, &found, sizeof found);
     if (found != word) {
-      throw WrongResult(fmt::format("the last of {} bytes of arguments is {:#x} and not {:#x}",
-                                    arguments_.size(),
-                                    found,
-                                    word));
+      throw WrongResult("the last of {} bytes of arguments is {:#x} and not {:#x}",
+                        arguments_.size(),
+                        found,
+                        word);
     }
   }
 

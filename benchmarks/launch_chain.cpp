@@ -131,8 +131,7 @@ class Chain : public Case {
     unsigned ran = 0;
     device_.read(*counter_, 0, &ran, sizeof ran);
     if (ran != operations_.size()) {
-      throw WrongResult(
-          fmt::format("a chain of {} operations ran {} of them", operations_.size(), ran));
+      throw WrongResult("a chain of {} operations ran {} of them", operations_.size(), ran);
     }
   }
 

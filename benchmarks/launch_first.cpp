@@ -48,8 +48,8 @@ class FirstLaunch : public Case {
     device_.read(*words_, 0, words, sizeof words);
     for (unsigned i = 0; i < 2; ++i) {
       if (words[i] != value_ + i) {
-        throw WrongResult(fmt::format(
-            "launch {} of a kernel that stores {} left {}", i + 1, value_ + i, words[i]));
+        throw WrongResult(
+            "launch {} of a kernel that stores {} left {}", i + 1, value_ + i, words[i]);
       }
     }
   }
@@ -69,7 +69,7 @@ class FirstLaunch : public Case {
     return kernel_->compiled_by_driver() && !loading_.starts_with("jit_");
   }
 
-  /// Of kernels/arguments.h: the last one is stored.
+  /// Of kernels/arguments.cu: the last one is stored.
   struct StoredValue {
     unsigned* to;
     unsigned words[2];

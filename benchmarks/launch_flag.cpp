@@ -34,11 +34,11 @@ class SharedWord {
         if (word().load(std::memory_order_acquire) == value) return;
       }
       if (now_ns() - begin > kTimeoutNs) {
-        throw InvalidMeasurement(fmt::format(
+        throw InvalidMeasurement(
             "the host waited {} s for a kernel to write {} to mapped memory and still sees {}",
             kTimeoutNs / 1'000'000'000,
             value,
-            word().load()));
+            word().load());
       }
     }
   }

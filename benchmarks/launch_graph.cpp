@@ -72,7 +72,7 @@ class Kernels {
     unsigned ran = 0;
     device_.read(*counter_, 0, &ran, sizeof ran);
     if (ran != static_cast<unsigned>(kRuns * count_)) {
-      throw WrongResult(fmt::format("{} kernels, run {} times, counted to {}", count_, kRuns, ran));
+      throw WrongResult("{} kernels, run {} times, counted to {}", count_, kRuns, ran);
     }
   }
 
@@ -80,7 +80,7 @@ class Kernels {
   void change() { ++argument_.words[0]; }
 
  private:
-  /// Of kernels/arguments.h: with nowhere to store them, the words are only there.
+  /// Of kernels/arguments.cu: with nowhere to store them, the words are only there.
   struct UnstoredWords {
     unsigned* to = nullptr;
     unsigned words[2] = {0, 0};
@@ -123,8 +123,8 @@ class GraphCase : public Case {
   void verify_replay() {
     const std::unique_ptr<Graph> graph = kernels_.capture(What::counting);
     if (graph->nodes() != static_cast<std::size_t>(kernels_.count())) {
-      throw WrongResult(fmt::format(
-          "capturing {} kernels gave a graph of {} nodes", kernels_.count(), graph->nodes()));
+      throw WrongResult(
+          "capturing {} kernels gave a graph of {} nodes", kernels_.count(), graph->nodes());
     }
     const std::unique_ptr<ExecutableGraph> executable = device_.instantiate(*graph);
     kernels_.verify([&] { executable->launch(kernels_.stream()); });

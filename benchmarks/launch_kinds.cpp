@@ -111,7 +111,7 @@ class DependentLaunch : public Case {
     unsigned counted = 0;
     device_.read(*counter_, 0, &counted, sizeof counted);
     if (counted != launched_) {
-      throw WrongResult(fmt::format("{} dependent kernels counted to {}", launched_, counted));
+      throw WrongResult("{} dependent kernels counted to {}", launched_, counted);
     }
   }
 

@@ -158,7 +158,7 @@ class SmallKernels : public Case {
   }
 
  private:
-  /// What the kernel leaves (kernels/scale_repeated.h).
+  /// What the kernel leaves (kernels/scale_repeated.cu).
   struct Arrivals {
     unsigned blocks, early;
   };
@@ -247,14 +247,13 @@ class SmallKernels : public Case {
     Arrivals arrivals{};
     device_.read(*arrivals_, 0, &arrivals, sizeof arrivals);
     if (arrivals.blocks != expected) {
-      throw WrongResult(
-          fmt::format("{} blocks came to barriers where {} had to", arrivals.blocks, expected));
+      throw WrongResult("{} blocks came to barriers where {} had to", arrivals.blocks, expected);
     }
     if (arrivals.early != 0) {
-      throw WrongResult(fmt::format(
+      throw WrongResult(
           "the grid's barrier does not hold: {} times a thread was beyond it before all blocks had "
           "come",
-          arrivals.early));
+          arrivals.early);
     }
   }
 
@@ -279,8 +278,7 @@ class SmallKernels : public Case {
     device_.read(*a_, 0, made.data(), bytes());
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (made[i] != given[i] / 4) {
-        throw WrongResult(
-            fmt::format("element {} is {} and not a quarter of {}", i, made[i], given[i]));
+        throw WrongResult("element {} is {} and not a quarter of {}", i, made[i], given[i]);
       }
     }
   }

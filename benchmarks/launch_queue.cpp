@@ -43,11 +43,11 @@ class QueueDepth : public Case {
 
   void verify_timed_work() override {
     if (!found_) {
-      throw Unsupported(fmt::format(
+      throw Unsupported(
           "no launch had to wait, or not twice after as many: the stream took {} and more behind a "
           "kernel of {} ms",
           most_,
-          kHoldNs / 1'000'000));
+          kHoldNs / 1'000'000);
     }
   }
 

@@ -77,8 +77,8 @@ class ThreadsLaunch : public Case {
     device_.read(*counters, 0, counts.data(), counters->bytes());
     for (const unsigned count : counts) {
       if (count != kLaunches) {
-        throw WrongResult(fmt::format(
-            "{} launches of a thread, of a kernel that counts, gave {}", kLaunches, count));
+        throw WrongResult(
+            "{} launches of a thread, of a kernel that counts, gave {}", kLaunches, count);
       }
     }
   }

@@ -25,7 +25,7 @@ void verify_launches(Device& device,
   unsigned count = 0;
   device.read(*counter, 0, &count, sizeof count);
   if (count != static_cast<unsigned>(launches)) {
-    throw WrongResult(fmt::format("{} launches of a kernel that counts gave {}", launches, count));
+    throw WrongResult("{} launches of a kernel that counts gave {}", launches, count);
   }
 }
 
@@ -77,8 +77,8 @@ void NullLaunch::sample(Block& block) {
 
 void need_cpus(const Device& device, std::size_t cpus, std::string_view what) {
   if (device.cpus().size() < cpus) {
-    throw Unsupported(fmt::format(
-        "{} need {} CPUs, and this process may use {}", what, cpus, device.cpus().size()));
+    throw Unsupported(
+        "{} need {} CPUs, and this process may use {}", what, cpus, device.cpus().size());
   }
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 const CodeLevel& level_named(const std::string& name) {
   const CodeLevel* const level = find_code_level(name);
-  if (!level) throw Error(fmt::format("no library has code that is called '{}'", name));
+  if (!level) throw Error("no library has code that is called '{}'", name);
   return *level;
 }
 
@@ -40,8 +40,8 @@ class CodeCase : public Case {
     if (code != kOwnCode) {
       const CodeLevel& level = level_named(code);
       if (!cpu_has(level.needs)) {
-        throw Unsupported(fmt::format(
-            "code for {} needs {}, which this CPU lacks", code_text(level), name_of(level.needs)));
+        throw Unsupported(
+            "code for {} needs {}, which this CPU lacks", code_text(level), name_of(level.needs));
       }
     }
     const CaseName name = CaseName::parse(same_as);
@@ -63,14 +63,14 @@ class CodeCase : public Case {
     for (const LoadedLibrary& loaded : device.libraries()) {
       if (loaded.name != library || loaded.code == level.value) continue;
       if (code_told_by(library) != told)
-        throw Unsupported(fmt::format("this process was started without {}", told));
-      throw Unsupported(fmt::format(
+        throw Unsupported("this process was started without {}", told);
+      throw Unsupported(
           "{} was asked for, and {} {} runs its code for {} all the same: it has no other, or was "
           "built for one CPU",
           told,
           loaded.name,
           loaded.version,
-          loaded.code));
+          loaded.code);
     }
   }
 

@@ -1,7 +1,5 @@
 #include "benchmarks/long_kernel.h"
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
 #include "kernels/kernels.h"
@@ -40,8 +38,7 @@ void LongKernel::verify() {
   device_.check();
   unsigned counted = 0;
   device_.read(*counter_, 0, &counted, sizeof counted);
-  if (counted != launched_)
-    throw WrongResult(fmt::format("{} of {} kernels have run", counted, launched_));
+  if (counted != launched_) throw WrongResult("{} of {} kernels have run", counted, launched_);
 }
 
 SecondGpu::SecondGpu(Device& first) : first_(first), device_(open_beside(first)) {

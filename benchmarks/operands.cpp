@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/core/text.h"
 
@@ -21,11 +19,11 @@ int operand_sets(Device& device, const std::string& cache, std::size_t set_bytes
   const std::uint64_t needed = static_cast<std::uint64_t>(sets) * set_bytes;
   const std::uint64_t free = device.free_memory_bytes();
   if (needed > free / 10 * 9) {
-    throw TooLarge(fmt::format("the operands need {} ({} bytes), and {} ({} bytes) are free",
-                               bytes_text(static_cast<double>(needed)),
-                               needed,
-                               bytes_text(static_cast<double>(free)),
-                               free));
+    throw TooLarge("the operands need {} ({} bytes), and {} ({} bytes) are free",
+                   bytes_text(static_cast<double>(needed)),
+                   needed,
+                   bytes_text(static_cast<double>(free)),
+                   free);
   }
   return sets;
 }

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/device/convolution.h"
 #include "harness/device/matmul.h"
@@ -124,7 +122,7 @@ Value named(const Value (&values)[kCount], const std::string& name) {
   for (const Value value : values) {
     if (name_of(value) == name) return value;
   }
-  throw Error(fmt::format("'{}' is none of its axis's values", name));
+  throw Error("'{}' is none of its axis's values", name);
 }
 
 /// The types that a device's libraries are asked for.

@@ -1,4 +1,4 @@
-// The work of scale.h so many times over in one launch, with a barrier of the whole grid after
+// The work of scale.cu so many times over in one launch, with a barrier of the whole grid after
 // each: what launches cost is what it spares. All blocks must be on the device at once. Parameters:
 // double* a, const double* b, int size, int repetitions, unsigned* arrivals: two words, 0 before
 // the launch; after it the first is blocks times repetitions, and the second how often a thread was

@@ -48,8 +48,7 @@ const BlockAllocatorInfo& block_allocator_named(std::string_view name) {
   if (found != kAllocators.end()) return *found;
   std::vector<std::string_view> names;
   for (const BlockAllocatorInfo& one : kAllocators) names.push_back(one.name);
-  throw UsageError(
-      fmt::format("there is no allocator '{}': there are {}", name, fmt::join(names, ", ")));
+  throw UsageError("there is no allocator '{}': there are {}", name, fmt::join(names, ", "));
 }
 
 }  // namespace launchgap::allocation

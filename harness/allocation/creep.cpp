@@ -4,8 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
 #include "harness/core/stop.h"
@@ -132,7 +130,7 @@ class Epochs {
     if (step.kind() == Step::Kind::allocate) {
       player_.prepare(next_place_, step.stream());
       if (!player_.allocate(step.place(), step.bytes(), step.stream(), step.align()))
-        throw Error(fmt::format("an allocation of {} bytes failed", step.bytes()));
+        throw Error("an allocation of {} bytes failed", step.bytes());
       live_places_[step.place()] = step.bytes();
       live_ += step.bytes();
     } else if (step.kind() == Step::Kind::release) {
@@ -150,7 +148,7 @@ class Epochs {
     const std::uint32_t place = next_place_++;
     player_.prepare(next_place_, 0);
     if (!player_.allocate(place, bytes, 0, 0))
-      throw Error(fmt::format("an injected allocation of {} bytes failed", bytes));
+      throw Error("an injected allocation of {} bytes failed", bytes);
     live_ += bytes;
     return place;
   }
@@ -250,9 +248,9 @@ std::size_t rarest_step_shown(std::size_t epochs) {
 Injection parse_injection(std::string_view text) {
   const auto refuse = [&]() -> Injection {
     throw UsageError(
-        fmt::format("'{}' is nothing to inject: there are leak=64KiB/epoch, "
-                    "pin=2MiB/epoch, cache=2MiB/epoch and context=1MiB/epoch",
-                    printable(text, 60)));
+        "'{}' is nothing to inject: there are leak=64KiB/epoch, "
+        "pin=2MiB/epoch, cache=2MiB/epoch and context=1MiB/epoch",
+        printable(text, 60));
   };
   const std::size_t sign = text.find('=');
   if (sign == std::string_view::npos) return refuse();

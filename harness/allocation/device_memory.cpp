@@ -112,9 +112,8 @@ VirtualMemory& DeviceMemory::pages() {
     if (kPageBytes % pages_->granularity() != 0) {
       const std::size_t granularity = pages_->granularity();
       pages_.reset();
-      throw Unsupported(fmt::format("the device maps {} bytes at once, which {} are no multiple of",
-                                    granularity,
-                                    kPageBytes));
+      throw Unsupported(
+          "the device maps {} bytes at once, which {} are no multiple of", granularity, kPageBytes);
     }
   }
   return *pages_;

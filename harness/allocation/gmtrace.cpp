@@ -87,13 +87,12 @@ class GmtraceFile : public Trace {
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", file_.string(), error.what()));
+      throw Error("{}: {}", file_.string(), error.what());
     }
   }
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    throw Error(fmt::format(
-        "line {}: {}", lines_->number(), fmt::format(format, std::forward<Args>(args)...)));
+    throw Error("line {}: {}", lines_->number(), fmt::format(format, std::forward<Args>(args)...));
   }
 
   void read_head() {
@@ -101,9 +100,9 @@ class GmtraceFile : public Trace {
     if (!lines_->next(line)) throw Error("it is empty, and no gmtrace");
     if (line != kFirstLine) {
       if (line.starts_with(kFirstWords))
-        throw Error(fmt::format("it is a gmtrace of version '{}', and this launchgap reads 1",
-                                printable(line.substr(kFirstWords.size()), 40)));
-      throw Error(fmt::format("it does not begin with '{}'", kFirstLine));
+        throw Error("it is a gmtrace of version '{}', and this launchgap reads 1",
+                    printable(line.substr(kFirstWords.size()), 40));
+      throw Error("it does not begin with '{}'", kFirstLine);
     }
     while (lines_->next(line)) {
       if (line == kColumns) return;

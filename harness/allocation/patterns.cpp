@@ -202,10 +202,9 @@ const Pattern& pattern_named(const std::string& name) {
   std::vector<std::string> names;
   for (const Pattern& one : kPatterns) names.emplace_back(one.info.name);
   const std::string near = did_you_mean(name, names);
-  throw UsageError(
-      fmt::format("there is no pattern '{}'{}",
-                  printable(name, 60),
-                  near.empty() ? fmt::format(": there are {}", fmt::join(names, ", ")) : near));
+  throw UsageError("there is no pattern '{}'{}",
+                   printable(name, 60),
+                   near.empty() ? fmt::format(": there are {}", fmt::join(names, ", ")) : near);
 }
 
 Values values_of(const PatternInfo& info, const CaseName& name) {
@@ -217,19 +216,19 @@ Values values_of(const PatternInfo& info, const CaseName& name) {
     if (parameter == info.parameters.end()) {
       std::vector<std::string_view> names;
       for (const PatternParameter& one : info.parameters) names.push_back(one.name);
-      throw UsageError(fmt::format(
-          "{} has no parameter '{}': it has {}", info.name, key, fmt::join(names, ", ")));
+      throw UsageError(
+          "{} has no parameter '{}': it has {}", info.name, key, fmt::join(names, ", "));
     }
     std::uint64_t value = 0;
     const char* const end = text.data() + text.size();
     const auto [at, failed] = std::from_chars(text.data(), end, value);
     if (failed != std::errc() || at != end || value < parameter->least || value > parameter->most)
-      throw UsageError(fmt::format("{} of {} is a number from {} to {}, and not '{}'",
-                                   key,
-                                   info.name,
-                                   parameter->least,
-                                   parameter->most,
-                                   text));
+      throw UsageError("{} of {} is a number from {} to {}, and not '{}'",
+                       key,
+                       info.name,
+                       parameter->least,
+                       parameter->most,
+                       text);
     values[parameter->name] = value;
   }
   return values;

@@ -22,7 +22,7 @@ class SimulatedStage : public Stage {
   std::uint64_t used_bytes() override { return memory_.taken_bytes(); }
   void take_beside(std::uint64_t bytes) override {
     if (memory_.take(bytes) == 0)
-      throw Error(fmt::format("of {} bytes none are left to take beside the allocator", limit_));
+      throw Error("of {} bytes none are left to take beside the allocator", limit_);
   }
 
  private:
@@ -76,11 +76,10 @@ std::unique_ptr<Stage> PlayOver::stage(std::string_view allocator,
   const std::vector<std::string> names = allocators();
   if (std::ranges::find(names, allocator) == names.end()) {
     const std::string near = did_you_mean(allocator, names);
-    throw UsageError(
-        fmt::format("there is no allocator '{}' over {}{}",
-                    printable(allocator, 60),
-                    name_,
-                    near.empty() ? fmt::format(": there are {}", fmt::join(names, ", ")) : near));
+    throw UsageError("there is no allocator '{}' over {}{}",
+                     printable(allocator, 60),
+                     name_,
+                     near.empty() ? fmt::format(": there are {}", fmt::join(names, ", ")) : near);
   }
   if (device_) return std::make_unique<DeviceStage>(*device_, allocator, limit_bytes);
   return std::make_unique<SimulatedStage>(block_allocator_named(allocator), limit_bytes);

@@ -1,7 +1,5 @@
 #include "harness/allocation/script.h"
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
 
@@ -57,9 +55,9 @@ Script script_of(Trace& trace, std::uint32_t device) {
     if (event.device != device || !step_of(event, places, step)) continue;
     if (script.steps.size() == kMostSteps)
       throw Error(
-          fmt::format("the trace has more than {} events, which are played once but not "
-                      "again and again",
-                      kMostSteps));
+          "the trace has more than {} events, which are played once but not "
+          "again and again",
+          kMostSteps);
     if (script.steps.size() % 65536 == 0) stop_if_asked();
     if (step.kind() == Step::Kind::allocate) live.add(step.bytes());
     if (step.kind() == Step::Kind::release) live.remove(step.bytes());

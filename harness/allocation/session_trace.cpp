@@ -226,9 +226,9 @@ std::vector<fs::path> event_files(const fs::path& session) {
   std::ranges::sort(files);
   if (files.empty()) {
     throw UsageError(
-        fmt::format("{} has kept no events, of which a trace is made: traced runs and `launchgap "
-                    "import` keep them",
-                    session.string()));
+        "{} has kept no events, of which a trace is made: traced runs and `launchgap "
+        "import` keep them",
+        session.string());
   }
   return files;
 }
@@ -275,11 +275,11 @@ std::unique_ptr<Trace> open_only_candidate(const fs::path& session,
   }
   if (candidates.empty()) throw UsageError(no_allocations(session.string()));
   throw UsageError(
-      fmt::format("{} has the allocations of {} processes: name one by --run, a part of its file's "
-                  "name in events/, of {}",
-                  session.string(),
-                  candidates.size(),
-                  fmt::join(file_names(candidates), ", ")));
+      "{} has the allocations of {} processes: name one by --run, a part of its file's "
+      "name in events/, of {}",
+      session.string(),
+      candidates.size(),
+      fmt::join(file_names(candidates), ", "));
 }
 
 }  // namespace
@@ -289,9 +289,9 @@ std::unique_ptr<Trace> open_trace(const fs::path& path, const std::string& run) 
   if (!fs::is_directory(path, failed)) {
     if (fs::exists(path, failed) && !is_gmtrace(path))
       throw UsageError(
-          fmt::format("{} is no gmtrace and no session: `launchgap import` makes a "
-                      "session of a recording",
-                      path.string()));
+          "{} is no gmtrace and no session: `launchgap import` makes a "
+          "session of a recording",
+          path.string());
     return open_gmtrace(path);
   }
   std::vector<fs::path> files = event_files(path);

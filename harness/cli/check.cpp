@@ -5,8 +5,6 @@
 #include <memory>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "harness/cli/baseline_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/report_outputs.h"
@@ -107,8 +105,8 @@ ExitCode check(const CheckCommandOptions& options) {
     return check_two(options);
   }
   if (options.sessions.size() != 1) {
-    throw UsageError(fmt::format("with --history one session is checked, and {} were named",
-                                 options.sessions.size()));
+    throw UsageError("with --history one session is checked, and {} were named",
+                     options.sessions.size());
   }
   if (options.confirm && options.baseline.empty())
     throw UsageError(

@@ -9,8 +9,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "harness/cli/command.h"
 #include "harness/cli/json_output.h"
 #include "harness/cli/page.h"
@@ -169,9 +167,9 @@ ExitCode tell_cost(const DoctorCommandOptions& options) {
   const Summarised summarised(options.session);
   const std::vector<FallbackCost> costs = fallback_costs(summarised.session, summarised.rows);
   if (costs.empty()) {
-    throw Error(fmt::format(
+    throw Error(
         "{} has no case that both the host and a GPU computed: `launchgap run --devices all` does",
-        options.session));
+        options.session);
   }
   const Answers answers(options, stdout);
   if (options.json.asked()) {

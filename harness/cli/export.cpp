@@ -105,8 +105,7 @@ bool goes_to_file(const std::string& folder,
                   std::string_view extension) {
   const bool to_file = output.extension() == extension || output.extension() == ".gz";
   if (to_file && processes > 1) {
-    throw UsageError(
-        fmt::format("{} has the events of {} processes: name a folder with -o", folder, processes));
+    throw UsageError("{} has the events of {} processes: name a folder with -o", folder, processes);
   }
   if (!to_file) make_output_folder(output);
   return to_file;
@@ -163,11 +162,10 @@ ExitCode export_google_benchmark(const std::string& folder, const fs::path& outp
   const SessionData session = read_session(folder);
   std::error_code failed;
   if (fs::is_directory(output, failed))
-    throw UsageError(fmt::format("{} is a folder: name a file with -o", output.string()));
+    throw UsageError("{} is a folder: name a file with -o", output.string());
   const SignalWatch watch;
   if (write_google_benchmark(session, output) == 0) {
-    throw UsageError(
-        fmt::format("{} has no times of plain or recorded runs: nothing is written", folder));
+    throw UsageError("{} has no times of plain or recorded runs: nothing is written", folder);
   }
   for (const std::string& problem : session.problems) say("launchgap: {}", problem);
   answer("{}\n", output.string());

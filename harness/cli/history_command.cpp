@@ -135,7 +135,7 @@ ExitCode accept(const HistoryCommandOptions& options) {
   level.since_s = named == sessions.end() ? rg::parse_time(options.since) : named->begin_s;
   level.accepted_s = std::time(nullptr);
   if (level.since_s > level.accepted_s)
-    throw UsageError(fmt::format("--since {} lies in the future", options.since));
+    throw UsageError("--since {} lies in the future", options.since);
   level.reason = options.reason;
   history.accept(level);
   answer(

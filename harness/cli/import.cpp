@@ -101,7 +101,7 @@ void check_files(const std::vector<fs::path>& files) {
     }
     std::error_code failed;
     if (fs::file_size(file, failed) == 0 && !failed)
-      throw UsageError(fmt::format("{}: it is empty", printable(file.string())));
+      throw UsageError("{}: it is empty", printable(file.string()));
   }
 }
 

@@ -55,10 +55,10 @@ std::string lines_for(Tool tool, const Subject& subject, const fs::path& folder)
 void check_kind(const Subject& subject) {
   if (is_gpu(subject.device)) return;
   throw UsageError(
-      fmt::format("nsys and ncu see what GPUs do, and {} was measured on the host, whose queue "
-                  "records itself: launchgap run --devices host --filter '{}' --trace on",
-                  subject.case_name,
-                  exact_filter(subject.case_name)));
+      "nsys and ncu see what GPUs do, and {} was measured on the host, whose queue "
+      "records itself: launchgap run --devices host --filter '{}' --trace on",
+      subject.case_name,
+      exact_filter(subject.case_name));
 }
 
 /// Throws UsageError unless the GPU is here and can be used.
@@ -67,12 +67,11 @@ void check_device(const Subject& subject) {
   const auto here = std::ranges::find(machine.devices, subject.device.uuid, &DeviceFacts::uuid);
   const std::string remedy = "; --tool none prints the command lines for the machine that has it";
   if (here == machine.devices.end()) {
-    throw UsageError(fmt::format(
-        "{} ({}) is not on this machine{}", subject.device.name, subject.device.uuid, remedy));
+    throw UsageError(
+        "{} ({}) is not on this machine{}", subject.device.name, subject.device.uuid, remedy);
   }
   if (!here->usable) {
-    throw Error(
-        fmt::format("{} ({}) cannot be used: {}{}", here->name, here->uuid, here->reason, remedy));
+    throw Error("{} ({}) cannot be used: {}{}", here->name, here->uuid, here->reason, remedy);
   }
 }
 

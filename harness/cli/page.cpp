@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
@@ -33,8 +31,7 @@ fs::path resource_root() {
     if (fs::exists(root / "reports/launchgap_report/__main__.py", ignored))
       return fs::weakly_canonical(root);
   }
-  throw Error(
-      fmt::format("the page cannot be made: the folder reports/ is not beside {}", bin.string()));
+  throw Error("the page cannot be made: the folder reports/ is not beside {}", bin.string());
 }
 
 std::string python(const fs::path& root) {
@@ -78,8 +75,7 @@ ProcessEnd draw(std::vector<std::string> arguments,
   const ProgramOutcome outcome = run_program(request);
   stop_if_asked();
   if (outcome.late) {
-    throw Error(fmt::format("the page was not drawn within {:g} s (LAUNCHGAP_PAGE_TIMEOUT)",
-                            request.limit_s));
+    throw Error("the page was not drawn within {:g} s (LAUNCHGAP_PAGE_TIMEOUT)", request.limit_s);
   }
   return outcome.end;
 }
@@ -142,13 +138,12 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
   }
   const ProcessEnd end = draw(arguments, (root / "reports").string(), tables.path());
   if (end.exit_code == ProgramOutcome::kNotFound)
-    throw Error(fmt::format(
+    throw Error(
         "the page cannot be made: there is no {} to run; install Python 3 with matplotlib "
         "and jinja2 (in a checkout, scripts/setup does)",
-        arguments[0]));
+        arguments[0]);
   if (!end.clean()) {
-    throw Error(fmt::format(
-        "the page was not made (the line above says why); {} {}", arguments[0], end.text()));
+    throw Error("the page was not made (the line above says why); {} {}", arguments[0], end.text());
   }
   write_file(output, InputFile(page).text(kLargestPage));
 }

@@ -50,9 +50,8 @@ std::optional<std::uint64_t> limit_of(const ReplayCommand& command) {
   if (command.limit.empty()) return std::nullopt;
   const auto bytes = bytes_of_text(command.limit);
   if (!bytes || *bytes == 0 || *bytes > kMostBytes)
-    throw UsageError(
-        fmt::format("--limit is a size such as 24GiB, of at most 1024TiB, and not '{}'",
-                    printable(command.limit, 40)));
+    throw UsageError("--limit is a size such as 24GiB, of at most 1024TiB, and not '{}'",
+                     printable(command.limit, 40));
   return *bytes;
 }
 
@@ -241,10 +240,10 @@ PlayOver open_memory(const std::string& over, std::optional<DeviceLock>& lock) {
   constexpr double kProbe_s = 30;
   const std::vector<DeviceFacts> devices = select_devices(find_devices(kProbe_s), over);
   if (devices.size() != 1)
-    throw UsageError(fmt::format(
-        "--over is one device, and '{}' names {}", printable(over, 60), devices.size()));
+    throw UsageError(
+        "--over is one device, and '{}' names {}", printable(over, 60), devices.size());
   const DeviceFacts& device = devices.front();
-  if (!device.usable) throw Error(fmt::format("{}: {}", device.name, device.reason));
+  if (!device.usable) throw Error("{}: {}", device.name, device.reason);
   lock.emplace(device.uuid);
   return PlayOver(open_device(device.backend, device.uuid));
 }
@@ -312,9 +311,9 @@ ExitCode replay_trace(const ReplayCommand& command) {
   played.head = trace->head();
   played.counts = trace->counts();
   if (played.facts.allocations == 0)
-    throw Error(fmt::format("{} has no allocations{}",
-                            command.trace,
-                            command.device ? fmt::format(" on device {}", *command.device) : ""));
+    throw Error("{} has no allocations{}",
+                command.trace,
+                command.device ? fmt::format(" on device {}", *command.device) : "");
   say_of(played);
   std::optional<DeviceLock> lock;
   const PlayOver over = open_memory(command.over, lock);
@@ -322,11 +321,10 @@ ExitCode replay_trace(const ReplayCommand& command) {
   played.on_fake_gpu = over.on_fake_gpu();
   const std::uint64_t limit = asked_limit.value_or(over.largest_limit());
   if (!over.simulated() && limit > over.largest_limit())
-    throw UsageError(
-        fmt::format("{} has {} to give, of which the last 5 % are left alone: --limit {} is more",
-                    over.name(),
-                    memory_text(over.largest_limit()),
-                    command.limit));
+    throw UsageError("{} has {} to give, of which the last 5 % are left alone: --limit {} is more",
+                     over.name(),
+                     memory_text(over.largest_limit()),
+                     command.limit);
   const std::vector<std::string> names =
       command.allocators.empty() ? over.allocators() : command.allocators;
   if (!command.output.empty()) make_place(command);
@@ -337,7 +335,7 @@ ExitCode replay_trace(const ReplayCommand& command) {
       played.allocators.push_back(
           play(command, over, name, limit, *trace, script ? &*script : nullptr, played.facts));
     } catch (const Unsupported& why) {
-      if (!command.allocators.empty()) throw Error(fmt::format("{}: {}", name, why.what()));
+      if (!command.allocators.empty()) throw Error("{}: {}", name, why.what());
       say("{}: {}", name, why.what());
     }
   }

@@ -39,8 +39,8 @@ double parse_percent(const std::string& text) {
   const auto [rest, error] = std::from_chars(text.data(), end, percent);
   const bool whole = rest == end || (rest + 1 == end && *rest == '%');
   if (error != std::errc() || !whole || !(percent >= 0.1 && percent <= 1000))
-    throw UsageError(fmt::format("--slowdown '{}': write a percentage from 0.1 to 1000, as 5%",
-                                 printable(text)));
+    throw UsageError("--slowdown '{}': write a percentage from 0.1 to 1000, as 5%",
+                     printable(text));
   return percent / 100;
 }
 

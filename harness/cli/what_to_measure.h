@@ -19,7 +19,7 @@ struct WhatToMeasure {
   std::vector<std::string> shapes;  // files
   std::vector<std::string> sweeps;  // "bytes=4096:8192:64"
   std::optional<std::uint64_t> seed;
-  double timeout_s = 120;
+  double timeout_s = kUsualTimeoutS;
 
   /// Adds --devices, --profile, --filter, --shapes, --sweep, --seed and --timeout. It must outlive
   /// the parsing.

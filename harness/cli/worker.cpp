@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
-#include <fmt/format.h>
 
 #include "harness/cli/command.h"
 #include "harness/core/cpus.h"
@@ -43,7 +42,7 @@ std::string take_option(int& argc, char** argv, const std::string& name, std::st
       value = argument.substr(name.size() + 1);
       used = 1;
     } else if (argument == name) {
-      if (i + 1 == argc) throw UsageError(fmt::format("worker: {} needs a value", name));
+      if (i + 1 == argc) throw UsageError("worker: {} needs a value", name);
       value = argv[i + 1];
       used = 2;
     }
@@ -90,8 +89,7 @@ void check_formats(int argc, char** argv) {
       if (!argument.starts_with(option)) continue;
       const std::string format = argument.substr(option.size());
       if (format != "console" && format != "json" && format != "csv")
-        throw UsageError(
-            fmt::format("worker: {}{}: it can be console, json or csv", option, format));
+        throw UsageError("worker: {}{}: it can be console, json or csv", option, format);
     }
   }
 }
@@ -127,8 +125,8 @@ ExitCode worker_main(int argc, char** argv) {
   argc = static_cast<int>(arguments.size()) - 1;
   benchmark::Initialize(&argc, arguments.data());
   if (argc > 1)
-    throw UsageError(fmt::format(
-        "worker: '{}' is not known. `launchgap worker --help` shows what is", arguments[1]));
+    throw UsageError("worker: '{}' is not known. `launchgap worker --help` shows what is",
+                     arguments[1]);
 
   const Backend& backend = backend_of_uuid(uuid);
   const std::unique_ptr<Device> device = backend.open(uuid, {});

@@ -69,7 +69,7 @@ CpuList parse_cpu_list(std::string_view text) {
     int value = 0;
     const auto [next, error] = std::from_chars(at, end, value);
     if (error != std::errc() || value < 0 || value > 1 << 20) {
-      throw Error(fmt::format("'{}' is not a list of CPUs like 0-3,8", text));
+      throw Error("'{}' is not a list of CPUs like 0-3,8", text);
     }
     at = next;
     return value;
@@ -85,7 +85,7 @@ CpuList parse_cpu_list(std::string_view text) {
     if (at != end && *at == ',') {
       ++at;
     } else if (at != end) {
-      throw Error(fmt::format("'{}' is not a list of CPUs like 0-3,8", text));
+      throw Error("'{}' is not a list of CPUs like 0-3,8", text);
     }
   }
   std::ranges::sort(cpus);

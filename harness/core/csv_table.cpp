@@ -50,7 +50,7 @@ CsvReader::CsvReader(std::string_view text, std::string name)
   read(header_);
   const std::set<std::string> columns(header_.begin(), header_.end());
   if (columns.contains("") || columns.size() != header_.size()) {
-    throw Error(fmt::format("{}: the header is missing, or names a column twice", name_));
+    throw Error("{}: the header is missing, or names a column twice", name_);
   }
 }
 
@@ -58,10 +58,10 @@ bool CsvReader::next() {
   if (text_.empty()) return false;
   read(cells_);
   if (cells_.size() != header_.size())
-    throw Error(fmt::format("{}: {} under {}",
-                            where(),
-                            counted(cells_.size(), "cell"),
-                            counted(header_.size(), "column")));
+    throw Error("{}: {} under {}",
+                where(),
+                counted(cells_.size(), "cell"),
+                counted(header_.size(), "column"));
   return true;
 }
 
@@ -69,14 +69,14 @@ void CsvReader::read(std::vector<std::string>& cells) {
   line_ = next_line_;
   const std::string_view before = text_;
   const std::string wrong = read_csv_record(text_, cells);
-  if (!wrong.empty()) throw Error(fmt::format("{}: {}", where(), wrong));
+  if (!wrong.empty()) throw Error("{}: {}", where(), wrong);
   const std::string_view record = before.substr(0, before.size() - text_.size());
   next_line_ += static_cast<std::size_t>(std::ranges::count(record, '\n'));
 }
 
 std::size_t CsvReader::column(std::string_view name) const {
   const auto found = std::ranges::find(header_, name);
-  if (found == header_.end()) throw Error(fmt::format("{} has no column '{}'", name_, name));
+  if (found == header_.end()) throw Error("{} has no column '{}'", name_, name);
   return static_cast<std::size_t>(found - header_.begin());
 }
 
@@ -102,7 +102,7 @@ bool CsvTable::has(std::string_view column) const {
 
 const std::string& CsvTable::at(std::size_t row, std::string_view column) const {
   const auto found = std::ranges::find(header_, column);
-  if (found == header_.end()) throw Error(fmt::format("{} has no column '{}'", name_, column));
+  if (found == header_.end()) throw Error("{} has no column '{}'", name_, column);
   return rows_.at(row).at(static_cast<std::size_t>(found - header_.begin()));
 }
 
@@ -111,7 +111,7 @@ double CsvTable::number(std::size_t row, std::string_view column) const {
   double value = 0;
   const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (failed != std::errc() || end != cell.data() + cell.size())
-    throw Error(fmt::format("{}: {} '{}' is no number", where(row), column, cell));
+    throw Error("{}: {} '{}' is no number", where(row), column, cell);
   return value;
 }
 

@@ -7,6 +7,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace launchgap {
 
@@ -31,6 +34,11 @@ std::span<const ExitCodeInfo> exit_codes();
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  /// The message as fmt::format makes it: Error("there is no {} '{}'", what, name).
+  template <class First, class... More>
+  explicit Error(fmt::format_string<First, More...> format, First&& first, More&&... more)
+      : runtime_error(
+            fmt::format(format, std::forward<First>(first), std::forward<More>(more)...)) {}
   virtual ExitCode exit_code() const { return ExitCode::failed; }
 };
 

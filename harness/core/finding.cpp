@@ -100,7 +100,7 @@ std::string value_text(double value, std::string_view unit) {
 template <class Info>
 std::size_t index_of(std::span<const Info> infos, std::string_view name, std::string_view what) {
   const auto found = std::ranges::find(infos, name, &Info::name);
-  if (found == infos.end()) throw Error(fmt::format("there is no {} '{}'", what, name));
+  if (found == infos.end()) throw Error("there is no {} '{}'", what, name);
   return static_cast<std::size_t>(found - infos.begin());
 }
 

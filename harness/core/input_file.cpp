@@ -31,10 +31,10 @@ InputFile::InputFile(const std::filesystem::path& path)
   if (fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)) return;
   close(descriptor_);
   throw Error(
-      fmt::format("{} cannot be read: it is {} and not a file: put the file in its place, "
-                  "or take it away",
-                  path_.string(),
-                  kind_of(status.st_mode)));
+      "{} cannot be read: it is {} and not a file: put the file in its place, "
+      "or take it away",
+      path_.string(),
+      kind_of(status.st_mode));
 }
 
 InputFile::~InputFile() {
@@ -47,7 +47,7 @@ bool InputFile::next_line(std::string_view& line, bool& torn, std::size_t longes
     const std::size_t end = buffer_.find('\n', searched);
     if (end != std::string::npos || buffer_.size() - begin_ > longest) {
       if (std::min(end, buffer_.size()) - begin_ > longest)
-        throw Error(fmt::format("it is longer than {} bytes", longest));
+        throw Error("it is longer than {} bytes", longest);
       line = std::string_view(buffer_).substr(begin_, end - begin_);
       begin_ = end + 1;
       torn = false;
@@ -67,8 +67,7 @@ bool InputFile::next_line(std::string_view& line, bool& torn, std::size_t longes
 std::string InputFile::text(std::size_t longest) {
   while (read_more()) {
     if (buffer_.size() > longest)
-      throw Error(
-          fmt::format("{} cannot be read: it is longer than {} bytes", path_.string(), longest));
+      throw Error("{} cannot be read: it is longer than {} bytes", path_.string(), longest);
   }
   return std::move(buffer_);
 }
@@ -90,7 +89,7 @@ void check_utf8(std::string_view text, const std::string& name) {
   const std::size_t valid = valid_utf8(text);
   if (valid == text.size()) return;
   const auto lines = std::ranges::count(text.substr(0, valid), '\n');
-  throw Error(fmt::format("{}, line {}: not UTF-8; save it as UTF-8", name, lines + 1));
+  throw Error("{}, line {}: not UTF-8; save it as UTF-8", name, lines + 1);
 }
 
 }  // namespace launchgap

@@ -96,12 +96,11 @@ void make_output_folder(const std::filesystem::path& folder) {
   std::error_code failed;
   if (fs::exists(folder, failed) &&
       !(fs::is_directory(folder, failed) && fs::is_empty(folder, failed))) {
-    throw UsageError(fmt::format(
-        "{} exists already and is not an empty folder: name another with -o", folder.string()));
+    throw UsageError("{} exists already and is not an empty folder: name another with -o",
+                     folder.string());
   }
   fs::create_directories(folder, failed);
-  if (failed)
-    throw UsageError(fmt::format("{} cannot be made: {}", folder.string(), failed.message()));
+  if (failed) throw UsageError("{} cannot be made: {}", folder.string(), failed.message());
 }
 
 void write_file(const fs::path& path, std::string_view text) {

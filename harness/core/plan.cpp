@@ -4,8 +4,6 @@
 #include <iterator>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
@@ -34,10 +32,9 @@ Profile parse_profile(std::string_view text) {
     if (text == name_of(profile)) return profile;
   }
   const std::string near = did_you_mean(text, profile_names());
-  throw UsageError(
-      fmt::format("there is no profile '{}'{}",
-                  printable(text, 60),
-                  near.empty() ? ": choose " + list_text(profile_names(), "or") : near));
+  throw UsageError("there is no profile '{}'{}",
+                   printable(text, 60),
+                   near.empty() ? ": choose " + list_text(profile_names(), "or") : near);
 }
 
 int default_replicates(Profile profile) {
@@ -60,7 +57,7 @@ Arm parse_arm(std::string_view text) {
   for (const Arm arm : {Arm::plain, Arm::traced}) {
     if (text == name_of(arm)) return arm;
   }
-  throw Error(fmt::format("'{}' is not an arm: plain or traced", text));
+  throw Error("'{}' is not an arm: plain or traced", text);
 }
 
 std::size_t Plan::run_count() const {

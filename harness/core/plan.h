@@ -23,6 +23,9 @@ std::string_view name_of(Profile profile);
 Profile parse_profile(std::string_view text);  // throws UsageError that lists the profiles
 int default_replicates(Profile profile);       // quick 3, nightly 10, full 20
 
+/// How long a case may say nothing, at least, where `--timeout` was not given.
+inline constexpr double kUsualTimeoutS = 120;
+
 enum class Arm { plain, traced };
 std::string_view name_of(Arm arm);
 Arm parse_arm(std::string_view text);  // throws Error

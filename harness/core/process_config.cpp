@@ -88,7 +88,7 @@ void ProcessConfig::take(std::string_view setting) {
 ProcessConfig ProcessConfig::with(std::string_view name, std::string_view value) const {
   const std::string setting = fmt::format("{}={}", name, value);
   if (!ProcessConfig("+" + setting).unknown().empty())
-    throw Error(fmt::format("a process has no setting '{}'", setting));
+    throw Error("a process has no setting '{}'", setting);
   return {text_ + "+" + setting};
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 
 namespace launchgap {
@@ -51,7 +49,7 @@ std::string_view name_of(Steadiness steadiness) {
 
 Verdict parse_verdict(std::string_view name) {
   const auto found = std::ranges::find(kVerdicts, name, &VerdictInfo::name);
-  if (found == std::end(kVerdicts)) throw Error(fmt::format("there is no verdict '{}'", name));
+  if (found == std::end(kVerdicts)) throw Error("there is no verdict '{}'", name);
   return static_cast<Verdict>(found - kVerdicts);
 }
 

@@ -23,8 +23,7 @@ const Backend& backend_named(std::string_view name) {
   }
   std::vector<std::string_view> names;
   for (const Backend* backend : all_backends()) names.push_back(backend->name);
-  throw UsageError(
-      fmt::format("there is no backend '{}': choose {}", name, fmt::join(names, " or ")));
+  throw UsageError("there is no backend '{}': choose {}", name, fmt::join(names, " or "));
 }
 
 const Backend& backend_of(const DeviceFacts& facts) {

@@ -139,7 +139,7 @@ std::string code_told_by(std::string_view library) {
 void choose_code(std::string_view name, const CpuHas& has) {
   if (name == kOwnCode) return;
   const CodeLevel* const level = find_code_level(name);
-  if (!level) throw Error(fmt::format("no library has code that is called '{}'", name));
+  if (!level) throw Error("no library has code that is called '{}'", name);
   if (!has(level->needs)) return;
   setenv(std::string(code_variable(level->owner)).c_str(), std::string(level->value).c_str(), 1);
 }

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include <fmt/format.h>
-
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
@@ -86,8 +84,8 @@ std::optional<double> asked_ns() {
   char* end = nullptr;
   const double asked = std::strtod(text, &end);
   if (*end != '\0' || !(asked >= 0 && asked <= kMostNs)) {
-    throw UsageError(fmt::format("LAUNCHGAP_DELAY_NS is '{}': it can be a number from 0 to 1e9",
-                                 printable(text, 40)));
+    throw UsageError("LAUNCHGAP_DELAY_NS is '{}': it can be a number from 0 to 1e9",
+                     printable(text, 40));
   }
   return asked > 0 ? std::optional(asked) : std::nullopt;
 }

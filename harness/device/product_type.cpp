@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 
 namespace launchgap {
@@ -30,7 +28,7 @@ constexpr ProductType kProductTypes[] = {
 
 const ProductType& product_type(std::string_view name) {
   const auto found = std::ranges::find(kProductTypes, name, &ProductType::name);
-  if (found == std::end(kProductTypes)) throw Error(fmt::format("there is no type '{}'", name));
+  if (found == std::end(kProductTypes)) throw Error("there is no type '{}'", name);
   return *found;
 }
 

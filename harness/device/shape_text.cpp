@@ -26,8 +26,7 @@ std::vector<int> numbers(std::string_view text, std::size_t count, int least) {
   std::vector<int> values;
   for (const std::string_view part : split(text, 'x')) values.push_back(shape_number(part, least));
   if (values.size() != count) {
-    throw Error(fmt::format(
-        "'{}' has {} numbers and must have {}", printable(text, 100), values.size(), count));
+    throw Error("'{}' has {} numbers and must have {}", printable(text, 100), values.size(), count);
   }
   return values;
 }
@@ -51,8 +50,7 @@ void check_size(const char* what, std::initializer_list<long long> extents) {
   constexpr double kMost = 0x1p47;
   double bytes = 8;
   for (const long long extent : extents) bytes *= static_cast<double>(extent);
-  if (bytes > kMost)
-    throw Error(fmt::format("{} would have more bytes than any memory: {:.3g}", what, bytes));
+  if (bytes > kMost) throw Error("{} would have more bytes than any memory: {:.3g}", what, bytes);
 }
 
 }  // namespace
@@ -61,17 +59,17 @@ int shape_number(std::string_view text, int least) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < least) {
-    throw Error(fmt::format("'{}' is not a whole number from {} to {}",
-                            printable(text, 100),
-                            least,
-                            std::numeric_limits<int>::max()));
+    throw Error("'{}' is not a whole number from {} to {}",
+                printable(text, 100),
+                least,
+                std::numeric_limits<int>::max());
   }
   return value;
 }
 
 void check_shape(const MatmulShape& shape) {
   for (const int value : {shape.m, shape.n, shape.k, shape.batch}) {
-    if (value < 1) throw Error(fmt::format("a size of {} is none", value));
+    if (value < 1) throw Error("a size of {} is none", value);
   }
   check_size("A", {shape.m, shape.k, shape.batch});
   check_size("B", {shape.k, shape.n, shape.batch});
@@ -91,7 +89,7 @@ void check_shape(const ConvolutionShape& shape) {
                           shape.dilation_h,
                           shape.dilation_w,
                           shape.groups}) {
-    if (value < 1) throw Error(fmt::format("a size of {} is none", value));
+    if (value < 1) throw Error("a size of {} is none", value);
   }
   if (shape.pad_h < 0 || shape.pad_w < 0) throw Error("a padding is below 0");
   const auto reach = [](int filter, int dilation) { return (filter - 1ll) * dilation + 1; };
@@ -102,8 +100,8 @@ void check_shape(const ConvolutionShape& shape) {
   check_size("the padded input",
              {shape.n, shape.c, padded(shape.h, shape.pad_h), padded(shape.w, shape.pad_w)});
   if (shape.c % shape.groups != 0 || shape.k % shape.groups != 0) {
-    throw Error(fmt::format(
-        "{} groups do not divide {} channels and {} filters", shape.groups, shape.c, shape.k));
+    throw Error(
+        "{} groups do not divide {} channels and {} filters", shape.groups, shape.c, shape.k);
   }
   check_size("the filters", {shape.k, shape.c / shape.groups, shape.r, shape.s});
   check_size("the output", {shape.n, shape.k, shape.out_h(), shape.out_w()});
@@ -144,8 +142,8 @@ MatmulShape matmul_shape(std::string_view text) {
     } else if (part.starts_with('b')) {
       shape.batch = shape_number(part.substr(1), 1);
     } else {
-      throw Error(fmt::format("'{}' says nothing of a product: nt, tn, tt, or b and a number do",
-                              printable(part, 100)));
+      throw Error("'{}' says nothing of a product: nt, tn, tt, or b and a number do",
+                  printable(part, 100));
     }
   }
   check_shape(shape);
@@ -155,8 +153,8 @@ MatmulShape matmul_shape(std::string_view text) {
 ConvolutionShape convolution_shape(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, '-');
   if (parts.size() < 2) {
-    throw Error(fmt::format("'{}' is not n x c x h x w of an input, '-', k x r x s of filters",
-                            printable(text, 100)));
+    throw Error("'{}' is not n x c x h x w of an input, '-', k x r x s of filters",
+                printable(text, 100));
   }
   const std::vector<int> input = numbers(parts[0], 4, 1), filters = numbers(parts[1], 3, 1);
   ConvolutionShape shape;
@@ -174,8 +172,8 @@ ConvolutionShape convolution_shape(std::string_view text) {
     } else if (part.starts_with('g')) {
       shape.groups = shape_number(value, 1);
     } else {
-      throw Error(fmt::format("'{}' says nothing of a convolution: s, p, d or g and a number do",
-                              printable(part, 100)));
+      throw Error("'{}' says nothing of a convolution: s, p, d or g and a number do",
+                  printable(part, 100));
     }
   }
   check_shape(shape);

@@ -128,8 +128,7 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
     }
     return false;
   };
-  if (!open_any())
-    throw Error(fmt::format("{} could not be loaded: {}", search.name, attempts.text()));
+  if (!open_any()) throw Error("{} could not be loaded: {}", search.name, attempts.text());
 
   library.facts_.name = search.name;
   library.facts_.path = library.facts_.soname;
@@ -148,11 +147,10 @@ void* SharedLibrary::find(const char* symbol) const {
 
 void* SharedLibrary::require(const char* symbol) const {
   if (void* address = find(symbol)) return address;
-  throw Error(
-      fmt::format("{} ({}) has no function {}: it is not the library it should be, or too old",
-                  facts_.name,
-                  facts_.path,
-                  symbol));
+  throw Error("{} ({}) has no function {}: it is not the library it should be, or too old",
+              facts_.name,
+              facts_.path,
+              symbol);
 }
 
 LibrarySearch by_version(LibrarySearch search,

@@ -91,10 +91,10 @@ std::string explain(const std::string& code) {
   const std::vector<std::string> codes(all_codes().begin(), all_codes().end());
   if (code == "list") return fmt::format("{}\n", fmt::join(codes, "\n"));
   const std::string near = did_you_mean(code, codes);
-  throw UsageError(fmt::format(
+  throw UsageError(
       "no finding has the code '{}'{} `launchgap doctor --explain list` shows all codes",
       printable(code, 60),
-      near.empty() ? "." : near));
+      near.empty() ? "." : near);
 }
 
 std::optional<int> answer_probe_job(const Json& job) {

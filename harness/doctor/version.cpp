@@ -27,8 +27,7 @@ std::optional<Version> Version::parse(std::string_view text) {
 
 Version Version::require(std::string_view text, std::string_view what) {
   if (auto version = parse(text)) return *std::move(version);
-  throw UsageError(
-      fmt::format("{} '{}' is no version: numbers with dots are, such as 12.4", what, text));
+  throw UsageError("{} '{}' is no version: numbers with dots are, such as 12.4", what, text);
 }
 
 std::string Version::prefix(std::size_t count) const {

@@ -44,7 +44,7 @@ double number_in(const CsvReader& row, const std::string& cell) {
     if (end == cell.size() && std::isfinite(value) && value >= 0) return value;
   } catch (const std::exception&) {  // said below
   }
-  throw Error(fmt::format("{}: '{}' is no number from 0 on", row.where(), cell));
+  throw Error("{}: '{}' is no number from 0 on", row.where(), cell);
 }
 
 void read_times(const std::filesystem::path& file, Tuning& tuning) {

@@ -136,8 +136,7 @@ class Handler {
   Where where() const { return stack_.empty() ? Where::outside : stack_.back(); }
   bool enter(Where next) {
     constexpr std::size_t kDeepest = 500;
-    if (stack_.size() >= kDeepest)
-      throw Error(fmt::format("it is nested more than {} deep", kDeepest));
+    if (stack_.size() >= kDeepest) throw Error("it is nested more than {} deep", kDeepest);
     stack_.push_back(next);
     return true;
   }
@@ -243,9 +242,9 @@ Recording read_chrome_trace(const std::filesystem::path& file) {
       json::kParseIterativeFlag | json::kParseNumbersAsStringsFlag | json::kParseNanAndInfFlag;
   const json::ParseResult result = reader.Parse<kFlags>(stream, handler);
   if (result.IsError()) {
-    throw Error(fmt::format("it is no whole JSON: {} (at byte {})",
-                            json::GetParseError_En(result.Code()),
-                            result.Offset()));
+    throw Error("it is no whole JSON: {} (at byte {})",
+                json::GetParseError_En(result.Code()),
+                result.Offset());
   }
   if (!handler.saw_events()) throw Error("it is JSON, and has no list \"traceEvents\"");
   if (handler.of_amd()) {
@@ -256,7 +255,7 @@ Recording read_chrome_trace(const std::filesystem::path& file) {
   // Its rows are of ops, and none is of a launch call.
   const activity::Trace& trace = recording.processes.front().trace;
   if (handler.of_tensorflow() && trace.calls.empty() && trace.kernels.empty())
-    throw Error(fmt::format("it is a timeline of TensorFlow or JAX, {}", kNotTensorflows));
+    throw Error("it is a timeline of TensorFlow or JAX, {}", kNotTensorflows);
   recording.form = fmt::format("Chrome trace{}{}",
                                handler.is_list() ? ", a bare list" : "",
                                text.is_compressed() ? ", compressed" : "");

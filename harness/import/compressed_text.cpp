@@ -41,7 +41,7 @@ CompressedText::CompressedText(const std::filesystem::path& file)
   reader_->file = gzdopen(descriptor, "rb");
   if (!reader_->file) {
     close(descriptor);
-    throw Error(fmt::format("{} cannot be read: there is no memory left", file.string()));
+    throw Error("{} cannot be read: there is no memory left", file.string());
   }
   std::error_code unknown;
   reader_->packed = std::filesystem::file_size(file, unknown);
@@ -60,8 +60,7 @@ std::size_t CompressedText::read(char* to, std::size_t size) {
   const char* const text = gzerror(reader_->file, &code);
   if (got < 0 || (got == 0 && code == Z_BUF_ERROR)) {
     if (code == Z_ERRNO) throw Error(with_errno("it cannot be read"));
-    throw Error(fmt::format(
-        "its compression ends too early or is damaged ({}): copy the file once more", text));
+    throw Error("its compression ends too early or is damaged ({}): copy the file once more", text);
   }
   if (total_ == 0 && got > 0) {
     total_ = static_cast<std::uint64_t>(got);

@@ -20,15 +20,15 @@ namespace {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
-      throw Error(fmt::format("it is a damaged SQLite file ({}): export the report once more",
-                              sqlite3_errmsg(database)));
+      throw Error("it is a damaged SQLite file ({}): export the report once more",
+                  sqlite3_errmsg(database));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       throw Error("another program is writing to it: wait until it is done");
     case SQLITE_NOMEM:
       throw std::bad_alloc();
     default:
-      throw Error(fmt::format("it cannot be read as SQLite: {}", sqlite3_errmsg(database)));
+      throw Error("it cannot be read as SQLite: {}", sqlite3_errmsg(database));
   }
 }
 

@@ -3,8 +3,6 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
 #include "harness/import/event_file.h"
@@ -26,14 +24,14 @@ void read_block(const Json& json, Process& process) {
     const Json& values = array_field(json, column.key);
     if (!n) events.resize(*(n = values.size()));
     if (values.size() != *n)
-      throw Error(fmt::format(
-          "\"{}\" has {} values, and \"{}\" {}", column.key, values.size(), kColumns[0].key, *n));
+      throw Error(
+          "\"{}\" has {} values, and \"{}\" {}", column.key, values.size(), kColumns[0].key, *n);
     static const Event kNone{};
     for (std::size_t i = 0; i < *n; ++i) {
       if (!column.read(events[i], i == 0 ? kNone : events[i - 1], values[i])) {
-        throw Error(fmt::format("\"{}\" has a value that cannot be: {}",
-                                column.key,
-                                values[i].is_number() ? values[i].dump() : kind_of(values[i])));
+        throw Error("\"{}\" has a value that cannot be: {}",
+                    column.key,
+                    values[i].is_number() ? values[i].dump() : kind_of(values[i]));
       }
     }
   }
@@ -42,10 +40,10 @@ void read_block(const Json& json, Process& process) {
 /// Indices into names, threads and streams that do not exist are nobody's to use.
 void check_indices(const Process& process) {
   const auto check = [](std::size_t index, std::size_t size, const char* what) {
-    if (index >= size) throw Error(fmt::format("a {} has the number {} of {}", what, index, size));
+    if (index >= size) throw Error("a {} has the number {} of {}", what, index, size);
   };
   const auto known = [](auto value, auto last, const char* what) {
-    if (value > last) throw Error(fmt::format("a {} is of a later launchgap: use that one", what));
+    if (value > last) throw Error("a {} is of a later launchgap: use that one", what);
   };
   const std::size_t names = process.trace.names().size();
   for (const auto& overhead : process.trace.overheads)
@@ -184,7 +182,7 @@ class Reader {
 
   /// A member that is cut off at its first bytes is no error to gzip.
   void check_whole() const {
-    if (seen_ != told_) throw Error(fmt::format("it has {} of its {} events", seen_, told_));
+    if (seen_ != told_) throw Error("it has {} of its {} events", seen_, told_);
   }
 
   const EventVisitor& visitor_;
@@ -211,7 +209,7 @@ void read_events(const fs::path& file, const EventVisitor& visitor) {
   } catch (const Stopped&) {
     throw;
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", file.string(), error.what()));
+    throw Error("{}: {}", file.string(), error.what());
   }
 }
 

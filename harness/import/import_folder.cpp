@@ -54,8 +54,7 @@ void make_import_folder(const fs::path& path) {
   std::error_code failed;
   if (fs::exists(path / kUnfinished, failed)) {
     if (!lock(path / kUnfinished))
-      throw UsageError(
-          fmt::format("another import writes to {}: name another with -o", path.string()));
+      throw UsageError("another import writes to {}: name another with -o", path.string());
     remove_import(path);
   }
   const bool made = !fs::exists(path, failed);
@@ -64,7 +63,7 @@ void make_import_folder(const fs::path& path) {
     write_file(path / kUnfinished, made ? kMade : kTaken);
   } catch (const Error&) {
     if (made) fs::remove(path, failed);
-    throw UsageError(fmt::format("nothing can be written to {}", path.string()));
+    throw UsageError("nothing can be written to {}", path.string());
   }
   lock(path / kUnfinished);
   for (const char* folder : {"records", "events"}) {
@@ -72,7 +71,7 @@ void make_import_folder(const fs::path& path) {
   }
   if (!failed) return;
   remove_import(path);
-  throw UsageError(fmt::format("{} cannot be made: {}", path.string(), failed.message()));
+  throw UsageError("{} cannot be made: {}", path.string(), failed.message());
 }
 
 void remove_import(const fs::path& folder) noexcept {

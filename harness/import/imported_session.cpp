@@ -179,11 +179,11 @@ class Import {
           gpu));
     }
     if (any) return;
-    throw Error(fmt::format(
+    throw Error(
         "{}: it has neither calls of CUDA, kernels nor allocations. Record them: `nsys profile "
         "--trace=cuda,nvtx …`, or PyTorch's profiler with "
         "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-        recording.file.string()));
+        recording.file.string());
   }
 
   void take(const Recording& recording, const Process& process) {

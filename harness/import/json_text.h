@@ -5,8 +5,6 @@
 #include <new>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/import/compressed_text.h"
 
@@ -70,7 +68,7 @@ class LimitedAllocator {
       std::free(old);
       return nullptr;
     }
-    if (size > kMost) throw Error(fmt::format("it has a text of more than {} MiB", kMost >> 21));
+    if (size > kMost) throw Error("it has a text of more than {} MiB", kMost >> 21);
     void* const memory = std::realloc(old, size);
     if (!memory) throw std::bad_alloc();
     return memory;

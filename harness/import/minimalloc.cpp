@@ -5,8 +5,6 @@
 #include <tuple>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/import/readers.h"
 #include "harness/import/text_lines.h"
@@ -89,7 +87,7 @@ Recording read_minimalloc(const std::filesystem::path& file) {
     const auto ends = number_in(fields, (*places)[kUpper]);
     const auto size = number_in(fields, (*places)[kSize]);
     const auto fail = [&](std::string_view what) {
-      throw Error(fmt::format("line {}: {}", lines.number(), what));
+      throw Error("line {}: {}", lines.number(), what);
     };
     if (!begins || !ends || !size) fail("it has no lower, upper and size that can be");
     const std::uint64_t lower = *begins, upper = *ends, bytes = *size;

@@ -106,11 +106,11 @@ class NsysReader {
   void need(std::string_view table, std::initializer_list<std::string_view> columns) const {
     for (const std::string_view column : columns) {
       if (!database_.has(table, column)) {
-        throw Error(fmt::format(
+        throw Error(
             "its table {} has no column {}: launchgap knows schemas 2.7 to 3.25, this is {}",
             table,
             column,
-            recording_.form));
+            recording_.form);
       }
     }
   }

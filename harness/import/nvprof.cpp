@@ -70,8 +70,7 @@ class NvprofReader {
   void need(std::string_view table, std::initializer_list<std::string_view> columns) const {
     for (const std::string_view column : columns) {
       if (!database_.has(table, column))
-        throw Error(
-            fmt::format("its table {} has no column {}, which nvprof's files have", table, column));
+        throw Error("its table {} has no column {}, which nvprof's files have", table, column);
     }
   }
 

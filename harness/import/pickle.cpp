@@ -60,7 +60,7 @@ class Pickle::Machine {
   static constexpr std::size_t kLongestText = std::size_t{16} << 20;
 
   [[noreturn]] void fail(std::string_view what) const {
-    throw Error(fmt::format("{} (at byte {})", what, begin_));
+    throw Error("{} (at byte {})", what, begin_);
   }
 
   /// Memory that stays.
@@ -227,12 +227,12 @@ class Pickle::Machine {
                                  std::string_view name,
                                  std::string_view opcode) const {
     throw Error(
-        fmt::format("it names a function or class ({}.{}, by {} at byte {}): launchgap reads data "
-                    "and runs nothing",
-                    printable(module, 100),
-                    printable(name, 100),
-                    opcode,
-                    begin_));
+        "it names a function or class ({}.{}, by {} at byte {}): launchgap reads data "
+        "and runs nothing",
+        printable(module, 100),
+        printable(name, 100),
+        opcode,
+        begin_);
   }
   [[noreturn]] void refuse_named_on_lines(std::string_view opcode) {
     const std::string module = line();
@@ -241,10 +241,10 @@ class Pickle::Machine {
   [[noreturn]] void refuse() const {
     for (const Refused& refused : kRefused) {
       if (refused.code == code_)
-        throw Error(fmt::format("{} ({} at byte {}): launchgap reads data and runs nothing",
-                                refused.what,
-                                refused.name,
-                                begin_));
+        throw Error("{} ({} at byte {}): launchgap reads data and runs nothing",
+                    refused.what,
+                    refused.name,
+                    begin_);
     }
     fail(fmt::format("it is no pickle: there is no opcode 0x{:02x}", code_));
   }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 
 namespace launchgap::recording {
@@ -48,7 +46,7 @@ void PickleSource::fill() {
   before_ += filled_;
   at_ = 0;
   filled_ = text_.read(buffer_.data(), buffer_.size());
-  if (filled_ == 0) throw Error(fmt::format("it ends too early, at byte {}", before_));
+  if (filled_ == 0) throw Error("it ends too early, at byte {}", before_);
 }
 
 std::string unescaped(std::string_view line) {

@@ -126,10 +126,10 @@ bool are_published_sheets(const ImportRequest& request) {
   const auto table = std::ranges::find_if(request.files, is_published_sheet);
   if (table == request.files.end()) return false;
   throw UsageError(
-      fmt::format("tables of published values and recordings cannot be one session: {} is such a "
-                  "table, {} is none",
-                  printable(table->string()),
-                  printable(other->string())));
+      "tables of published values and recordings cannot be one session: {} is such a "
+      "table, {} is none",
+      printable(table->string()),
+      printable(other->string()));
 }
 
 std::vector<std::string> import_published(const ImportRequest& request) {

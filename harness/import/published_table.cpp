@@ -96,13 +96,13 @@ class PublishedTables::Row {
       : file(file), name_(printable(path.string())), input_(path) {
     std::error_code failed;
     if (std::filesystem::file_size(path, failed) > kLongestSheet && !failed)
-      throw Error(fmt::format("{} is longer than {} bytes", name_, kLongestSheet));
-    if (!read_line()) throw Error(fmt::format("{}: it is empty", name_));
+      throw Error("{} is longer than {} bytes", name_, kLongestSheet);
+    if (!read_line()) throw Error("{}: it is empty", name_);
     places_.fill(kAbsent);
     for (std::size_t place = 0; place < cells_.size(); ++place) place_column(place);
     for (std::size_t column = 0; column < kNeeded; ++column) {
       if (places_[column] == kAbsent)
-        throw Error(fmt::format("{} has no column '{}'", name_, column_name(column)));
+        throw Error("{} has no column '{}'", name_, column_name(column));
     }
     width_ = cells_.size();
   }
@@ -111,8 +111,8 @@ class PublishedTables::Row {
   bool next() {
     if (!read_line()) return false;
     if (cells_.size() != width_)
-      throw Error(fmt::format(
-          "{}: {} under {}", where(), counted(cells_.size(), "cell"), counted(width_, "column")));
+      throw Error(
+          "{}: {} under {}", where(), counted(cells_.size(), "cell"), counted(width_, "column"));
     for (std::size_t column = 0; column < kColumns; ++column) check_cell(column);
     return true;
   }
@@ -131,7 +131,7 @@ class PublishedTables::Row {
 
   std::string where() const { return fmt::format("{}, line {}", name_, line); }
   [[noreturn]] void refuse(std::size_t column, const std::string& why) const {
-    throw Error(fmt::format("{}, column {}: {}", where(), column_name(column), why));
+    throw Error("{}, column {}: {}", where(), column_name(column), why);
   }
   const std::string& name() const { return name_; }
 
@@ -149,13 +149,11 @@ class PublishedTables::Row {
       const std::string why = error.what();
       throw Error(why.starts_with("it is") ? fmt::format("{}: {}", where(), why) : why);
     }
-    if (torn)
-      throw Error(fmt::format("{}: its last line has no end; the file may be cut off", name_));
+    if (torn) throw Error("{}: its last line has no end; the file may be cut off", name_);
     if (line == 1 && text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-    if (valid_utf8(text) != text.size())
-      throw Error(fmt::format("{}: not UTF-8; save it as UTF-8", where()));
+    if (valid_utf8(text) != text.size()) throw Error("{}: not UTF-8; save it as UTF-8", where());
     const std::string wrong = read_csv_record(text, cells_);
-    if (!wrong.empty()) throw Error(fmt::format("{}: {}", where(), wrong));
+    if (!wrong.empty()) throw Error("{}: {}", where(), wrong);
     return true;
   }
 
@@ -163,14 +161,13 @@ class PublishedTables::Row {
     const std::string_view name = without_blanks(cells_[place]);
     for (std::size_t column = 0; column < kColumns; ++column) {
       if (name != column_name(column)) continue;
-      if (places_[column] != kAbsent)
-        throw Error(fmt::format("{}: column {} is there twice", where(), name));
+      if (places_[column] != kAbsent) throw Error("{}: column {} is there twice", where(), name);
       places_[column] = place;
       return;
     }
-    throw Error(fmt::format("{}, column {}: a table of published values has no such column",
-                            where(),
-                            printable(name, kShown)));
+    throw Error("{}, column {}: a table of published values has no such column",
+                where(),
+                printable(name, kShown));
   }
 
   void check_cell(std::size_t column) const {
@@ -247,7 +244,7 @@ std::string case_text(const auto& row) {
     for (const auto& param : name.params) {
       const auto same = [&](const auto& other) { return other.first == param.first; };
       if (std::ranges::count_if(name.params, same) > 1)
-        throw Error(fmt::format("axis '{}' is there twice", param.first));
+        throw Error("axis '{}' is there twice", param.first);
     }
   } catch (const Error& error) {
     row.refuse(kCase, error.what());
@@ -287,7 +284,7 @@ void PublishedTables::read(const std::filesystem::path& file) {
   Row row(file, static_cast<std::uint32_t>(files_.size() - 1));
   bool any = false;
   for (; row.next(); any = true) add(row);
-  if (!any) throw Error(fmt::format("{}: no value is in it", row.name()));
+  if (!any) throw Error("{}: no value is in it", row.name());
 }
 
 void PublishedTables::add(const Row& row) {

@@ -113,12 +113,11 @@ bool is_xplane(std::string_view begin) {
   }
   if (begin.find_first_not_of('\0') == std::string::npos)
     throw Error("it begins with zeros only: copy it again");
-  if (is_xplane(begin))
-    throw Error(fmt::format("it is an XPlane of TensorFlow or JAX, {}", kNotTensorflows));
-  throw Error(fmt::format(
+  if (is_xplane(begin)) throw Error("it is an XPlane of TensorFlow or JAX, {}", kNotTensorflows);
+  throw Error(
       "it has no form that launchgap knows: launchgap reads {}, caches of Kernel Tuner, and tables "
       "of published values (docs/published.md)",
-      importable_forms(true)));
+      importable_forms(true));
 }
 
 }  // namespace
@@ -132,10 +131,10 @@ Recording read_sqlite_report(const std::filesystem::path& file) {
   };
   const auto view = std::ranges::find_if(database.views(), is_recorders);
   if (view != database.views().end()) {
-    throw Error(fmt::format(
+    throw Error(
         "its {} is a view, which is a query of the file's own, and no table: export the report "
         "once more",
-        *view));
+        *view);
   }
   if (database.has("StringIds")) {
     read_nsys(database, recording);
@@ -232,11 +231,11 @@ Recording read_recording(const std::filesystem::path& file) {
   } catch (const Stopped&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw Error(fmt::format("{}: there is not enough memory for it", file.string()));
+    throw Error("{}: there is not enough memory for it", file.string());
   } catch (const Error& error) {
     const std::string message = error.what();
     if (message.starts_with(file.string())) throw;
-    throw Error(fmt::format("{}: {}", file.string(), message));
+    throw Error("{}: {}", file.string(), message);
   }
 }
 

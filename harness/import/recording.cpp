@@ -4,8 +4,6 @@
 #include <limits>
 #include <unordered_map>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 
 namespace launchgap::recording {
@@ -38,9 +36,9 @@ std::uint32_t Process::correlation(std::uint64_t number) {
   }
   if (!long_correlations_.empty() && largest_short_ > kMost - long_correlations_.size()) {
     throw Error(
-        fmt::format("its correlation numbers are both near 2^32 ({}) and beyond it: they cannot be "
-                    "told apart",
-                    largest_short_));
+        "its correlation numbers are both near 2^32 ({}) and beyond it: they cannot be "
+        "told apart",
+        largest_short_);
   }
   return result;
 }

@@ -139,7 +139,7 @@ class Log {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(fmt::format("line {}: {}", lines_.number(), what));
+    throw Error("line {}: {}", lines_.number(), what);
   }
 
   void read_head(std::string_view line) {

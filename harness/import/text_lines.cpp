@@ -4,8 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 
 namespace launchgap::recording {
@@ -48,8 +46,7 @@ bool TextLines::next(std::string_view& line) {
 
 void TextLines::check(std::size_t length) const {
   if (length > longest_)
-    throw Error(
-        fmt::format("line {} (byte {}) is longer than {} bytes", number_, before_ + at_, longest_));
+    throw Error("line {} (byte {}) is longer than {} bytes", number_, before_ + at_, longest_);
 }
 
 }  // namespace launchgap::recording

@@ -85,10 +85,9 @@ class Snapshot {
   /// Lists stand in a snapshot once. Where one stands again and again, a small file could be worth
   /// any number of events.
   std::span<const Value> only_once(Value list, const std::string& what) {
-    if (list.kind() != Kind::list && list.kind() != Kind::tuple)
-      throw Error(fmt::format("{} is no list", what));
+    if (list.kind() != Kind::list && list.kind() != Kind::tuple) throw Error("{} is no list", what);
     if (!pickle_.items(list).empty() && !seen_.insert(pickle_.items(list).data()).second)
-      throw Error(fmt::format("{} is a list that stands elsewhere too", what));
+      throw Error("{} is a list that stands elsewhere too", what);
     return pickle_.items(list);
   }
 
@@ -180,7 +179,7 @@ class Snapshot {
   std::uint64_t size_of(Value entry, std::string_view key, const auto& what) {
     const auto bytes = natural(entry, key);
     if (!bytes || *bytes > kMostAllocationBytes)
-      throw Error(fmt::format("{} has a {} that cannot be", what(), key));
+      throw Error("{} has a {} that cannot be", what(), key);
     return *bytes;
   }
 

@@ -59,7 +59,7 @@ class CacheHandler {
   static constexpr std::size_t kDeepestKey = 4, kDeepest = 100;
 
   [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(fmt::format("line {}, column {}: {}", stream_.line(), stream_.column(), why));
+    throw Error("line {}, column {}: {}", stream_.line(), stream_.column(), why);
   }
   bool in_cache() const { return keys_[1] == "cache"; }
   bool enter() {
@@ -177,12 +177,12 @@ TunerCache read_cache(const std::filesystem::path& file) {
       rapidjson::kParseNanAndInfFlag | rapidjson::kParseValidateEncodingFlag;
   const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
   if (result.IsError())
-    throw Error(fmt::format(
+    throw Error(
         "line {}, column {}: it is no whole JSON: {}{}",
         stream.line(),
         stream.column(),
         rapidjson::GetParseError_En(result.Code()),
-        stream.Peek() == '\0' ? " An interrupted tuning leaves a file without its end." : ""));
+        stream.Peek() == '\0' ? " An interrupted tuning leaves a file without its end." : "");
   if (cache.gpu.empty()) throw Error("it has no device_name");
   if (cache.kernel.empty()) throw Error("it has no kernel_name");
   if (cache.parameters.empty()) throw Error("it has no tune_params_keys");
@@ -221,7 +221,7 @@ TunerCache read_tuner_cache(const std::filesystem::path& file) {
   } catch (const Error& error) {
     const std::string message = error.what();
     if (message.starts_with(file.string())) throw;
-    throw Error(fmt::format("{}: {}", printable(file.string()), message));
+    throw Error("{}: {}", printable(file.string()), message);
   }
 }
 

@@ -51,12 +51,12 @@ class TunerSession {
     const auto [place, is_new] =
         files_.emplace(std::tuple(cache.gpu, cache.kernel, cache.problem), file);
     if (!is_new)
-      throw Error(fmt::format("{}: {} of {} on {} is in {} already",
-                              file.string(),
-                              cache.kernel,
-                              cache.problem,
-                              cache.gpu,
-                              place->second.string()));
+      throw Error("{}: {} of {} on {} is in {} already",
+                  file.string(),
+                  cache.kernel,
+                  cache.problem,
+                  cache.gpu,
+                  place->second.string());
     const std::string name = fmt::format("{}.csv", session_.tuned->size());
     write_times(request_.output / "tuning" / name, cache);
     session_.tuned->push_back(
@@ -106,9 +106,9 @@ std::vector<std::string> import_tuner_caches(const ImportRequest& request) {
     TunerSession session(request);
     for (const fs::path& file : request.files) {
       if (!is_tuner_cache(file))
-        throw Error(fmt::format(
+        throw Error(
             "{}: it is no cache of Kernel Tuner, as the first file is; import each kind by itself",
-            file.string()));
+            file.string());
       session.add(file, read_tuner_cache(file));
     }
     return {session.finish()};

@@ -76,9 +76,9 @@ std::vector<JoinedCase> joined_cases(const JoinedReport& report, const std::stri
     }
   }
   if (!metric.empty() && cases.empty()) {
-    throw UsageError(fmt::format("no case of the session has the metric '{}': choose one of {}",
-                                 printable(metric),
-                                 printable(fmt::format("{}", fmt::join(known, ", ")))));
+    throw UsageError("no case of the session has the metric '{}': choose one of {}",
+                     printable(metric),
+                     printable(fmt::format("{}", fmt::join(known, ", "))));
   }
   return cases;
 }

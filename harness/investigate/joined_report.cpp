@@ -223,24 +223,24 @@ JoinedReport join_report(const std::filesystem::path& report, const SessionData&
   }
   result.keys = places.size();
   if (places.empty() && !session.recordings.empty()) {
-    throw Error(fmt::format(
+    throw Error(
         "{} was imported: what it has of its launches is in it already, and a report is joined "
         "with a session that `launchgap run` measured",
-        session.folder.string()));
+        session.folder.string());
   }
   if (places.empty()) {
-    throw Error(fmt::format(
+    throw Error(
         "{} has no samples with keys, by which a report is joined: it has no samples, or was "
         "measured by a launchgap that wrote none (before this version, or built without NVTX's "
         "headers; scripts/setup brings them)",
-        session.folder.string()));
+        session.folder.string());
   }
   const recording::Recording recording = recording::read_recording(report);
   if (!recording.recorder.starts_with("Nsight Systems")) {
     throw Error(
-        fmt::format("{}: it is no export of Nsight Systems: `nsys export --type=sqlite "
-                    "REPORT.nsys-rep` makes one",
-                    report.string()));
+        "{}: it is no export of Nsight Systems: `nsys export --type=sqlite "
+        "REPORT.nsys-rep` makes one",
+        report.string());
   }
   result.recorder = recording.recorder;
   std::set<std::string> problems;
@@ -257,8 +257,7 @@ JoinedReport join_report(const std::filesystem::path& report, const SessionData&
         });
     if (!problem.empty()) problems.insert(problem);
   }
-  if (result.joined == 0)
-    throw Error(fmt::format("{}: {}", report.string(), why_nothing(recording, session)));
+  if (result.joined == 0) throw Error("{}: {}", report.string(), why_nothing(recording, session));
   for (JoinedBlock& block : result.blocks)
     std::ranges::sort(block.samples, {}, &JoinedSample::index);
   for (const std::string& problem : problems) {

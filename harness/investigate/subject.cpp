@@ -36,7 +36,7 @@ Settings settings_of(const SessionData& session) {
   try {
     return fields_from_json<Settings>(parse_json(InputFile(file).text(kLongest)));
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", file.string(), error.what()));
+    throw Error("{}: {}", file.string(), error.what());
   }
 }
 
@@ -69,8 +69,8 @@ DeviceFacts choose_device(const std::vector<DeviceFacts>& having,
   std::string names;
   for (const DeviceFacts& device : having)
     names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", device.uuid, device.name);
-  throw UsageError(fmt::format(
-      "{} devices have {}: choose one by --device, of {}", chosen.size(), case_name, names));
+  throw UsageError(
+      "{} devices have {}: choose one by --device, of {}", chosen.size(), case_name, names);
 }
 
 }  // namespace
@@ -91,20 +91,20 @@ Subject find_subject(const SessionData& session,
   const Benchmark& benchmark = benchmark_of(CaseName::parse(case_name));
   if (benchmark.recorded) {
     throw UsageError(
-        fmt::format("{} is what somebody recorded, and nothing can run it again: `launchgap export "
-                    "{} --format chrome-trace -o TRACE.json.gz` shows its events",
-                    case_name,
-                    session.folder.string()));
+        "{} is what somebody recorded, and nothing can run it again: `launchgap export "
+        "{} --format chrome-trace -o TRACE.json.gz` shows its events",
+        case_name,
+        session.folder.string());
   }
   if (having.empty())
-    throw Error(fmt::format(
-        "{}: session.json does not have the device of {}", session.folder.string(), case_name));
+    throw Error(
+        "{}: session.json does not have the device of {}", session.folder.string(), case_name);
   const Settings settings = settings_of(session);
   if (!settings.seed || !settings.profile) {
     throw Error(
-        fmt::format("{}: session.json lacks the seed or the profile, so the case cannot be run as "
-                    "it was",
-                    session.folder.string()));
+        "{}: session.json lacks the seed or the profile, so the case cannot be run as "
+        "it was",
+        session.folder.string());
   }
   return {.session_id = session.id,
           .case_name = case_name,

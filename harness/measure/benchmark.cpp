@@ -4,8 +4,6 @@
 #include <span>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/measure/sweep.h"
 
@@ -280,7 +278,7 @@ const Benchmark& benchmark_of(const CaseName& name) {
   for (const Benchmark& benchmark : registry()) {
     if (benchmark.name == name.benchmark) return benchmark;
   }
-  throw Error(fmt::format("there is no benchmark '{}' in this binary", name.benchmark));
+  throw Error("there is no benchmark '{}' in this binary", name.benchmark);
 }
 
 std::size_t place_of(const Headline& headline) {

@@ -74,8 +74,7 @@ void expect_bytes(Device& device, const Buffer& buffer, unsigned char value) {
   for (const std::size_t at : {std::size_t{0}, buffer.bytes() / 2, buffer.bytes() - 1}) {
     unsigned char found = 0;
     device.read(buffer, at, &found, 1);
-    if (found != value)
-      throw WrongResult(fmt::format("byte {} is {} and not {}", at, found, value));
+    if (found != value) throw WrongResult("byte {} is {} and not {}", at, found, value);
   }
 }
 

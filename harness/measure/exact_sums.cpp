@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <random>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 
 namespace launchgap {
@@ -93,7 +91,7 @@ std::vector<long long> random_weights(std::uint64_t seed, std::size_t count) {
 }
 
 void wrong(const std::string& where, double expected, double found) {
-  throw WrongResult(fmt::format("wrong result: {} is {} and must be {}", where, found, expected));
+  throw WrongResult("wrong result: {} is {} and must be {}", where, found, expected);
 }
 
 bool as_integer(double value, long long largest, long long& integer) {
@@ -135,10 +133,10 @@ void Accuracy::check_mean() const {
   const double relative = std::sqrt(errors_ / squares_);
   const auto check = [&](const char* name, double most) {
     if (relative > tolerance_ * most) {
-      throw WrongResult(fmt::format(
+      throw WrongResult(
           "the timed result has errors of {:.2g} of its size: that is not {} arithmetic",
           relative,
-          name));
+          name);
     }
   };
   if (is_plain_fp32(type_)) check("FP32", 0x1p-15);

@@ -6,8 +6,6 @@
 #include <optional>
 #include <span>
 
-#include <fmt/format.h>
-
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
@@ -36,14 +34,13 @@ class Row {
     try {
       return shape_number(table_.at(row_, column), least);
     } catch (const Error& error) {
-      throw Error(fmt::format("{}, column {}: {}", table_.where(row_), column, error.what()));
+      throw Error("{}, column {}: {}", table_.where(row_), column, error.what());
     }
   }
   bool flag(std::string_view column) const {
     const int value = number(column, 0, 0);
     if (value > 1)
-      throw Error(
-          fmt::format("{}, column {}: '{}' is not 0 or 1", table_.where(row_), column, value));
+      throw Error("{}, column {}: '{}' is not 0 or 1", table_.where(row_), column, value);
     return value == 1;
   }
   std::string text(std::string_view column) const {
@@ -55,7 +52,7 @@ class Row {
     try {
       return parse_profile(name);
     } catch (const Error& error) {
-      throw Error(fmt::format("{}, column profile: {}", table_.where(row_), error.what()));
+      throw Error("{}, column profile: {}", table_.where(row_), error.what());
     }
   }
   template <class Shape>
@@ -63,7 +60,7 @@ class Row {
     try {
       check_shape(shape);
     } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", table_.where(row_), error.what()));
+      throw Error("{}: {}", table_.where(row_), error.what());
     }
     NamedShape<Shape> result{text("name"), text("set"), profile(), number("count", 1, 1), shape};
     if (result.name.empty()) result.name = shape_text(shape);
@@ -104,10 +101,10 @@ void check_each_once(const CsvTable& table, const std::vector<NamedShape<Shape>>
     for (const std::string& key : {shapes[row].name, shape_text(shapes[row].shape)}) {
       const auto [place, is_new] = seen.emplace(key, row);
       if (!is_new && place->second != row) {
-        throw Error(fmt::format("{}: '{}' is in line {} already",
-                                table.where(row),
-                                printable(key, 100),
-                                table.line(place->second)));
+        throw Error("{}: '{}' is in line {} already",
+                    table.where(row),
+                    printable(key, 100),
+                    table.line(place->second));
       }
     }
   }
@@ -138,10 +135,10 @@ constexpr std::string_view kConvolutionColumns[] = {"name",
 void check_columns(const CsvTable& table, std::span<const std::string_view> known) {
   for (const std::string& column : table.columns()) {
     if (std::ranges::find(known, column) == known.end()) {
-      throw Error(fmt::format("{}: column '{}' is not known; a table of such shapes may have {}",
-                              table.name(),
-                              printable(column, 100),
-                              list_text({known.begin(), known.end()})));
+      throw Error("{}: column '{}' is not known; a table of such shapes may have {}",
+                  table.name(),
+                  printable(column, 100),
+                  list_text({known.begin(), known.end()}));
     }
   }
 }
@@ -164,9 +161,9 @@ ShapeTables tables_of(std::string_view text, const std::string& name) {
     }
     check_each_once(table, shapes.convolution);
   } else {
-    throw Error(fmt::format(
+    throw Error(
         "{}: neither the columns m, n, k of products nor n, c, h, w, k, r, s of convolutions",
-        table.name()));
+        table.name());
   }
   return shapes;
 }
@@ -230,10 +227,10 @@ ShapeTables read_shapes(const std::filesystem::path& file) {
     check_utf8(text, name);
     ShapeTables shapes = tables_of(text, name);
     if (shapes.matmul.empty() && shapes.convolution.empty())
-      throw Error(fmt::format("{}: no shape is in it", name));
+      throw Error("{}: no shape is in it", name);
     return shapes;
   } catch (const Error& error) {
-    throw UsageError(fmt::format("--shapes: {}", error.what()));
+    throw UsageError("--shapes: {}", error.what());
   }
 }
 

@@ -21,7 +21,7 @@ std::vector<Sweep>& sweeps() {
 }
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
-  throw UsageError(fmt::format("--sweep '{}': {}", printable(text, kShown), why));
+  throw UsageError("--sweep '{}': {}", printable(text, kShown), why);
 }
 
 std::uint64_t number_in(std::string_view text, std::string_view number) {
@@ -77,7 +77,7 @@ void use_sweeps(std::vector<Sweep> all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (all[i].axis == all[j].axis)
-        throw UsageError(fmt::format("--sweep: the axis '{}' is there twice", all[i].axis));
+        throw UsageError("--sweep: the axis '{}' is there twice", all[i].axis);
     }
   }
   sweeps() = std::move(all);

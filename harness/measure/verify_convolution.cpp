@@ -183,7 +183,7 @@ class CombinedConvolution {
             derive_seed(inputs.first, "freivalds"),
             size(shape.direction == ConvolutionDirection::data ? shape.c : shape.k))) {
     if (largest_ > largest_exact(shape.type))
-      throw Error(fmt::format("sums of up to {} are not exact in {}", largest_, shape.type.name));
+      throw Error("sums of up to {} are not exact in {}", largest_, shape.type.name);
   }
 
   void verify() {
@@ -346,8 +346,7 @@ class CombinedConvolution {
         const double found = kernels::load_element(result_, element, shape_.type.c);
         if (!(found == must_be)) wrong(name_of_element(shape_, element), must_be, found);
       }
-      throw WrongResult(
-          fmt::format("wrong result: near {}", name_of_element(shape_, index(first, at))));
+      throw WrongResult("wrong result: near {}", name_of_element(shape_, index(first, at)));
     };
     Planes found(expected.size(), 0);
     for (std::size_t channel = first; channel < last; ++channel) {

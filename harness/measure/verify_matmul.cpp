@@ -93,7 +93,7 @@ ExactProduct::ExactProduct(const MatmulShape& shape, const InputSeeds& inputs)
       x_(random_weights(derive_seed(inputs.first, "freivalds"),
                         static_cast<std::size_t>(shape.n))) {
   if (largest_ > largest_exact(shape.type))
-    throw Error(fmt::format("sums of up to {} are not exact in {}", largest_, shape.type.name));
+    throw Error("sums of up to {} are not exact in {}", largest_, shape.type.name);
   // |x| < 2^15, |B x| < 2^16 n, |A B x| < 2^17 n k: exact in 64 bits up to n k = 2^46.
   for (int number = 0; number < shape_.batch; ++number) {
     const OneOfBatch product(shape_, inputs_, number);
@@ -114,7 +114,7 @@ void ExactProduct::verify(Device& device, const Buffer& c) const {
         const double found = kernels::load_element(result.data(), row * n + column, type);
         if (!(found == expected)) wrong(place(shape_, number, row, column), expected, found);
       }
-      throw WrongResult(fmt::format("wrong result: row {} of C", row));
+      throw WrongResult("wrong result: row {} of C", row);
     };
     for (std::size_t i = 0; i < m; ++i) {
       long long cx = 0;

@@ -184,7 +184,7 @@ struct Reader {
   Value get(const char* key, const Rule& rule) const {
     auto value = get<Value>(key);
     if (!rule.holds(value))
-      throw Error(fmt::format("\"{}\" is {}, and must be {}", key, json[key].dump(), rule.text()));
+      throw Error("\"{}\" is {}, and must be {}", key, json[key].dump(), rule.text());
     return value;
   }
   template <class Value>
@@ -195,7 +195,7 @@ struct Reader {
       if (name == text) return value;
       known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", name);
     }
-    throw Error(fmt::format("\"{}\" is \"{}\", and must be one of {}", key, text, known));
+    throw Error("\"{}\" is \"{}\", and must be one of {}", key, text, known);
   }
 };
 
@@ -217,7 +217,7 @@ Json fields_to_json(const Struct& value) {
 /// Throws Error that names the field that is missing, of another type or out of range.
 template <fields_detail::HasFields Struct>
 Struct fields_from_json(const Json& json, OtherKeys others = OtherKeys::ignored) {
-  if (!json.is_object()) throw Error(fmt::format("it is {} and no object", kind_of(json)));
+  if (!json.is_object()) throw Error("it is {} and no object", kind_of(json));
   Struct value;
   if (others == OtherKeys::refused) {
     std::vector<std::string> known;
@@ -228,7 +228,7 @@ Struct fields_from_json(const Json& json, OtherKeys others = OtherKeys::ignored)
       if (std::ranges::find(known, key) != known.end()) continue;
       std::string all;
       for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
-      throw Error(fmt::format("\"{}\" is no key here; known here: {}", key, all));
+      throw Error("\"{}\" is no key here; known here: {}", key, all);
     }
   }
   Struct::fields(value, fields_detail::Reader{json, others});
@@ -258,14 +258,14 @@ auto in_place(const std::string& place, auto read_value) {
   try {
     return read_value();
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", place, error.what()));
+    throw Error("{}: {}", place, error.what());
   }
 }
 
 template <class Value>
 Value read(const Json& object, const char* key, OtherKeys others) {
   const auto needed = [&] {
-    if (!object.contains(key)) throw Error(fmt::format("\"{}\" is missing", key));
+    if (!object.contains(key)) throw Error("\"{}\" is missing", key);
   };
   const std::string place = fmt::format("\"{}\"", key);
   if constexpr (std::same_as<Value, Json>) {
@@ -291,7 +291,7 @@ Value read(const Json& object, const char* key, OtherKeys others) {
     Value list;
     for (const Json& element : array_field(object, key)) {
       if (!element.is_object())
-        throw Error(fmt::format("{}: an entry is {} and no object", place, kind_of(element)));
+        throw Error("{}: an entry is {} and no object", place, kind_of(element));
       using Element = typename Value::value_type;
       list.push_back(in_place(fmt::format("{}[{}]", place, list.size()), [&] {
         if constexpr (HasFields<Element>) {

@@ -1,7 +1,5 @@
 #include "harness/record/finding_json.h"
 
-#include <fmt/format.h>
-
 namespace launchgap {
 namespace {
 
@@ -14,7 +12,7 @@ Json to_json(const std::vector<Evidence>& all) {
 Evidence evidence_from_json(const Json& json) {
   if (json.is_string()) return Evidence(json.get<std::string>());
   if (!json.is_object())
-    throw Error(fmt::format("evidence is {}, and must be a string or an object", kind_of(json)));
+    throw Error("evidence is {}, and must be a string or an object", kind_of(json));
   Evidence evidence(field<std::string>(json, "name"));
   evidence.value = optional_field<double>(json, "value");
   evidence.unit = field<std::string>(json, "unit", "");

@@ -29,8 +29,8 @@ int depth_of(std::string_view text) {
 Json parse_json(std::string_view text) {
   constexpr std::size_t kLongestReason = 200;
   if (const int depth = depth_of(text); depth > kDeepestJson) {
-    throw Error(fmt::format(
-        "{} arrays and objects are within each other, and {} is the limit", depth, kDeepestJson));
+    throw Error(
+        "{} arrays and objects are within each other, and {} is the limit", depth, kDeepestJson);
   }
   try {
     return Json::parse(text);

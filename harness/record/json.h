@@ -115,15 +115,15 @@ struct Type<std::map<std::string, Value>> {
 /// the key.
 template <class Value>
 const Json* checked(const Json& object, const char* key) {
-  if (!object.is_object()) throw Error(fmt::format("it is {} and no object", kind_of(object)));
+  if (!object.is_object()) throw Error("it is {} and no object", kind_of(object));
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return nullptr;
   if (!Type<Value>::holds(*found)) {
-    throw Error(fmt::format(
+    throw Error(
         "\"{}\" is {}, and must be {}",
         key,
         found->is_structured() || found->is_string() ? std::string(kind_of(*found)) : found->dump(),
-        Type<Value>::name()));
+        Type<Value>::name());
   }
   return &*found;
 }
@@ -147,7 +147,7 @@ Value field(const Json& object, const char* key, Value absent) {
 template <class Value>
 Value field(const Json& object, const char* key) {
   const Json* const value = json_detail::checked<Value>(object, key);
-  if (!value) throw Error(fmt::format("\"{}\" is missing", key));
+  if (!value) throw Error("\"{}\" is missing", key);
   return value->get<Value>();
 }
 
@@ -155,8 +155,7 @@ Value field(const Json& object, const char* key) {
 template <std::integral Integer>
 Integer natural(const Json& object, const char* key, std::optional<Integer> absent = std::nullopt) {
   const Integer value = absent ? field<Integer>(object, key, *absent) : field<Integer>(object, key);
-  if (std::cmp_less(value, 0))
-    throw Error(fmt::format("\"{}\" is {}, and must not be negative", key, value));
+  if (std::cmp_less(value, 0)) throw Error("\"{}\" is {}, and must not be negative", key, value);
   return value;
 }
 

@@ -30,25 +30,23 @@ SampleBlock sample_block(const Json& record) {
   const Json& starts = array_field(record, "t0_ns");
   for (const Json& start : starts) {
     if (!start.is_number_integer())
-      throw Error(fmt::format("\"t0_ns\" has {}, and must have integers", kind_of(start)));
+      throw Error("\"t0_ns\" has {}, and must have integers", kind_of(start));
   }
   const std::size_t length = starts.size();
   for (const Json& column : array_field(record, "values")) {
-    if (!column.is_array())
-      throw Error(fmt::format("\"values\" has {}, and must have arrays", kind_of(column)));
+    if (!column.is_array()) throw Error("\"values\" has {}, and must have arrays", kind_of(column));
     std::vector<double>& values = block.values.emplace_back();
     values.reserve(column.size());
     for (const Json& value : column) {
       if (!value.is_number() && !value.is_null())
-        throw Error(fmt::format("\"values\" has {}, and must have numbers", kind_of(value)));
+        throw Error("\"values\" has {}, and must have numbers", kind_of(value));
       values.push_back(value.is_null() ? std::nan("") : value.get<double>());
     }
     if (values.size() != length)
-      throw Error(fmt::format("a block of {} samples has a column of {}", length, values.size()));
+      throw Error("a block of {} samples has a column of {}", length, values.size());
   }
   if (block.values.size() != block.metrics.size()) {
-    throw Error(
-        fmt::format("{} metrics and {} columns", block.metrics.size(), block.values.size()));
+    throw Error("{} metrics and {} columns", block.metrics.size(), block.values.size());
   }
   return block;
 }
@@ -133,8 +131,7 @@ class LineReader {
     if (kind == "samples") {
       SampleBlock block = sample_block(record);
       if (!blocks_.emplace(block.case_name, block.block).second)
-        throw Error(fmt::format(
-            "block {} of {} is there twice, and counts once", block.block, block.case_name));
+        throw Error("block {} of {} is there twice, and counts once", block.block, block.case_name);
       visitor_.samples(std::move(block));
     } else if (kind != "run" || ++runs_ == 1) {
       visitor_.other(record);

@@ -4,8 +4,6 @@
 #include <ctime>
 #include <iterator>
 
-#include <fmt/format.h>
-
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 
@@ -51,8 +49,7 @@ std::span<const StatusInfo> run_statuses() {
 
 Status parse_status(std::string_view text) {
   const auto* const found = std::ranges::find(kStatuses, text, &StatusInfo::name);
-  if (found == std::end(kStatuses))
-    throw Error(fmt::format("'{}' is not the status of a case", text));
+  if (found == std::end(kStatuses)) throw Error("'{}' is not the status of a case", text);
   return static_cast<Status>(found - std::begin(kStatuses));
 }
 

@@ -4,8 +4,6 @@
 #include <sstream>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
@@ -65,7 +63,7 @@ std::vector<AcceptedLevel> read_accepted_levels(const std::filesystem::path& fil
       level.accepted_s = parse_time(accepted, Day::end);
       if (level.accepted_s < level.since_s) throw UsageError("it was accepted before it began");
     } catch (const UsageError& error) {
-      throw UsageError(fmt::format("{}:{}: {}", file.string(), number, error.what()));
+      throw UsageError("{}:{}: {}", file.string(), number, error.what());
     }
     std::getline(words >> std::ws, level.reason);
     levels.push_back(std::move(level));
@@ -78,7 +76,7 @@ std::int64_t parse_time(const std::string& text, Day day) {
   constexpr std::int64_t kDayS = std::int64_t{24} * 3600;
   if (const auto begin = parse_utc(text + "T00:00:00Z"))
     return day == Day::begin ? *begin : *begin + kDayS - 1;
-  throw UsageError(fmt::format("'{}' is no time: 2026-11-22 or 2026-11-22T03:00:00Z", text));
+  throw UsageError("'{}' is no time: 2026-11-22 or 2026-11-22T03:00:00Z", text);
 }
 
 }  // namespace launchgap::regression

@@ -147,7 +147,7 @@ Report check_two_sessions(const SessionFigures& base,
                           const SessionFigures& session,
                           const CheckOptions& options) {
   if (base.session_id == session.session_id)
-    throw UsageError(fmt::format("both are the session {}", base.session_id));
+    throw UsageError("both are the session {}", base.session_id);
   Report report;
   report.kind = Kind::sessions;
   report.strictness = options.strictness;

@@ -51,10 +51,10 @@ std::vector<PairedWork> works_of(const RunOptions& options) {
     for (const PlannedRun& run : batch) {
       const auto device = std::ranges::find(session.devices, run.device, &DeviceFacts::uuid);
       if (!device->usable) {
-        throw Error(fmt::format("{} ({}) cannot be used: {}; --devices chooses others",
-                                device->name,
-                                device->uuid,
-                                device->reason));
+        throw Error("{} ({}) cannot be used: {}; --devices chooses others",
+                    device->name,
+                    device->uuid,
+                    device->reason);
       }
       add_works(run, *device, works);
     }
@@ -83,7 +83,7 @@ std::vector<PairedWork> works_of_two_cases(const CompareRequest& request,
     works.push_back(std::move(work));
   }
   if (works.empty()) {
-    throw UsageError(fmt::format("no device has both {} and {}", request.a_case, request.b_case));
+    throw UsageError("no device has both {} and {}", request.a_case, request.b_case);
   }
   return works;
 }

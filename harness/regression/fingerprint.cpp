@@ -4,8 +4,6 @@
 #include <array>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 
 namespace launchgap::regression {
@@ -58,7 +56,7 @@ Across Across::parse(const std::string& keys) {
   for (std::size_t begin = 0; begin <= keys.size();) {
     const std::size_t end = std::min(keys.find(',', begin), keys.size());
     std::string key = keys.substr(begin, end - begin);
-    if (key.empty()) throw UsageError(fmt::format("--across: there is an empty key in '{}'", keys));
+    if (key.empty()) throw UsageError("--across: there is an empty key in '{}'", keys);
     if (of_driver(key)) across.keys_.insert(kOfDriver.begin(), kOfDriver.end());
     across.asked_.insert(key);
     across.keys_.insert(std::move(key));

@@ -59,10 +59,10 @@ auto read_record(const HistoryDatabase& database, const std::string& record, Rea
   try {
     return read();
   } catch (const Error& error) {
-    throw Error(fmt::format("{} is damaged: {}: {}. It stays as it is: put a copy of it back",
-                            database.file().string(),
-                            record,
-                            error.what()));
+    throw Error("{} is damaged: {}: {}. It stays as it is: put a copy of it back",
+                database.file().string(),
+                record,
+                error.what());
   }
 }
 
@@ -169,8 +169,7 @@ const Fingerprint& History::fingerprint(std::int64_t number) const {
   if (!fingerprints().contains(number)) read_fingerprints();
   const auto found = fingerprints().find(number);
   if (found == fingerprints().end())
-    throw Error(fmt::format(
-        "{}: a point is of fingerprint {}, which is not there", file().string(), number));
+    throw Error("{}: a point is of fingerprint {}, which is not there", file().string(), number);
   return found->second;
 }
 
@@ -291,13 +290,12 @@ void History::add(const SessionFigures& session,
                   const std::string& invalid) {
   const auto begin_s = parse_utc(session.begin_utc);
   if (!begin_s)
-    throw Error(fmt::format("{} says no time at which it began, so it has no place in a history",
-                            session.session_id));
+    throw Error("{} says no time at which it began, so it has no place in a history",
+                session.session_id);
   Transaction transaction(database_);
   series_.clear();  // what was numbered in a transaction that failed is not there
   fingerprint_numbers_.clear();
-  if (has(session.session_id))
-    throw UsageError(fmt::format("{} is in the history already", session.session_id));
+  if (has(session.session_id)) throw UsageError("{} is in the history already", session.session_id);
   database_
       .statement(
           "INSERT INTO sessions (session_id, node, begin_s, added_s, invalid) VALUES (?, ?, "

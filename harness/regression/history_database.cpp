@@ -81,45 +81,43 @@ std::string what_is_missing(const fs::path& file) {
   const char* const words = sqlite3_errmsg(database);
   switch (code & 0xFF) {
     case SQLITE_NOTADB:
-      throw Error(fmt::format("{} is no history: it is not a SQLite file. It stays as it is",
-                              file.string()));
+      throw Error("{} is no history: it is not a SQLite file. It stays as it is", file.string());
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT: {
       const std::string missing = what_is_missing(file);
       throw Error(
-          fmt::format("{} is {}. It stays as it is: put a copy of it back, or save what can "
-                      "be read with `sqlite3 {} .recover`",
-                      file.string(),
-                      missing.empty() ? fmt::format("damaged ({})", words) : missing,
-                      file.string()));
+          "{} is {}. It stays as it is: put a copy of it back, or save what can "
+          "be read with `sqlite3 {} .recover`",
+          file.string(),
+          missing.empty() ? fmt::format("damaged ({})", words) : missing,
+          file.string());
     }
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      throw Error(fmt::format(
+      throw Error(
           "{} is locked: another program has been writing to it for {} s. Nothing was changed; try "
           "again when it is done",
           file.string(),
-          kPatienceMs / 1000));
+          kPatienceMs / 1000);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
       throw Error(
-          fmt::format("{} cannot be written ({}): it, and the folder that it is in, must be "
-                      "writable. Nothing was changed; --no-add only reads it",
-                      file.string(),
-                      words));
+          "{} cannot be written ({}): it, and the folder that it is in, must be "
+          "writable. Nothing was changed; --no-add only reads it",
+          file.string(),
+          words);
     case SQLITE_FULL:
-      throw Error(fmt::format("{}: the disk is full. Nothing was added and nothing is lost",
-                              file.string()));
+      throw Error("{}: the disk is full. Nothing was added and nothing is lost", file.string());
     case SQLITE_IOERR:
-      throw Error(fmt::format("{} cannot be read or written ({}; {}). Nothing was changed",
-                              file.string(),
-                              words,
-                              std::strerror(sqlite3_system_errno(database))));
+      throw Error("{} cannot be read or written ({}; {}). Nothing was changed",
+                  file.string(),
+                  words,
+                  std::strerror(sqlite3_system_errno(database)));
     case SQLITE_NOMEM:
       throw std::bad_alloc();
     default:
-      throw Error(fmt::format("{}: {}", file.string(), words));
+      throw Error("{}: {}", file.string(), words);
   }
 }
 
@@ -130,22 +128,20 @@ HistoryDatabase::HistoryDatabase(const fs::path& file, Use use) : file_(file) {
   const auto type_of = [&] { return fs::status(file, failed).type(); };
   if (type_of() == fs::file_type::not_found) {
     if (use == Use::read) {
-      throw UsageError(
-          fmt::format("there is no history {}: `launchgap history add {} SESSION…` begins one",
-                      file.string(),
-                      file.string()));
+      throw UsageError("there is no history {}: `launchgap history add {} SESSION…` begins one",
+                       file.string(),
+                       file.string());
     }
     create();
   }
   if (type_of() != fs::file_type::regular) {
-    throw UsageError(
-        fmt::format("{} is no history: it is a folder, or no file of data", file.string()));
+    throw UsageError("{} is no history: it is a folder, or no file of data", file.string());
   }
   if (fs::file_size(file, failed) == 0) {
-    throw Error(fmt::format(
+    throw Error(
         "{} is empty: it is no history, and may be what is left of one. It stays as it is: put a "
         "copy of it back, or remove it to begin a new one",
-        file.string()));
+        file.string());
   }
   try {
     open(use);
@@ -170,17 +166,17 @@ void HistoryDatabase::open(Use use) {
   connect(SQLITE_OPEN_READWRITE);
   if (use == Use::read) run("PRAGMA query_only = ON");
   if (pragma("application_id") != kApplicationId) {
-    throw Error(fmt::format(
-        "{} is no history, but another program's SQLite file. It stays as it is", file_.string()));
+    throw Error("{} is no history, but another program's SQLite file. It stays as it is",
+                file_.string());
   }
   version_ = static_cast<int>(pragma("user_version"));
   if (version_ < 1 || version_ > kVersion) {
     throw Error(
-        fmt::format("{} has the form {} of a history, and this launchgap reads 1 to {}: use the "
-                    "launchgap that wrote it, or a newer one",
-                    file_.string(),
-                    version_,
-                    kVersion));
+        "{} has the form {} of a history, and this launchgap reads 1 to {}: use the "
+        "launchgap that wrote it, or a newer one",
+        file_.string(),
+        version_,
+        kVersion);
   }
   statement("SELECT count(*) FROM sqlite_master").run();
   if (use == Use::write && version_ < kVersion) update();
@@ -237,7 +233,7 @@ void HistoryDatabase::create() {
   const int problem = errno;
   fs::remove(beside, ignored);
   if (!linked && !renamed)
-    throw Error(fmt::format("{} cannot be made: {}", place.string(), std::strerror(problem)));
+    throw Error("{} cannot be made: {}", place.string(), std::strerror(problem));
 }
 
 HistoryDatabase::~HistoryDatabase() {

@@ -85,7 +85,7 @@ class Test {
         const PairedOutcome outcome = measure_one(work);
         if (!outcome.figures) {
           if (++failures == kMostFailuresInARow)
-            throw Error(fmt::format("{} processes in a row failed: {}", failures, outcome.problem));
+            throw Error("{} processes in a row failed: {}", failures, outcome.problem);
           continue;
         }
         failures = 0;

@@ -56,17 +56,17 @@ std::vector<std::string> parts_of(const std::string& text) {
 }
 
 fs::path find_binary(std::string_view option, const std::string& name) {
-  if (name.empty()) throw UsageError(fmt::format("{}: it names no program", option));
+  if (name.empty()) throw UsageError("{}: it names no program", option);
   const bool is_path = name.find('/') != std::string::npos;
   std::error_code failed;
   if (is_path && !fs::is_regular_file(name, failed))
-    throw UsageError(fmt::format("{}: there is no file {}", option, printable(name)));
+    throw UsageError("{}: there is no file {}", option, printable(name));
   if (is_path && access(name.c_str(), X_OK) != 0)
-    throw UsageError(fmt::format("{}: {} may not be executed", option, printable(name)));
+    throw UsageError("{}: {} may not be executed", option, printable(name));
   const auto found = is_path ? fs::path(name) : find_program(name);
   if (!found) {
-    throw UsageError(fmt::format(
-        "{}: there is no {} in PATH; with a slash it is a path: ./{}", option, name, name));
+    throw UsageError(
+        "{}: there is no {} in PATH; with a slash it is a path: ./{}", option, name, name);
   }
   return fs::absolute(*found);
 }
@@ -85,11 +85,11 @@ std::string version_of(std::string_view option, const Side& side) {
   std::string said = last_printed(request.printed);
   said.erase(std::min(said.find('\n'), said.size()));
   if (ran.end.clean() && said.starts_with("launchgap ")) return printable(said);
-  throw UsageError(fmt::format("{}: {} is not launchgap: `--version` {}{}",
-                               option,
-                               side.program.string(),
-                               ran.late ? "did not end in 30 s" : ran.end.text(),
-                               said.empty() ? "" : " and said: " + printable(said, 200)));
+  throw UsageError("{}: {} is not launchgap: `--version` {}{}",
+                   option,
+                   side.program.string(),
+                   ran.late ? "did not end in 30 s" : ran.end.text(),
+                   said.empty() ? "" : " and said: " + printable(said, 200));
 }
 
 /// What an older launchgap knows too: options that say what is measured, and nothing else.
@@ -140,15 +140,15 @@ Side parse_side(std::string_view option, const std::string& text) {
     const std::size_t equals = parts[i].find('=');
     const std::string name = parts[i].substr(0, equals);
     if (equals == std::string::npos || name.empty()) {
-      throw UsageError(fmt::format(
+      throw UsageError(
           "{}: '{}' is no variable with a value: write NAME=VALUE, and \\, for a comma within it",
           option,
-          printable(parts[i])));
+          printable(parts[i]));
     }
     if (const std::string why = why_without_effect(name); !why.empty())
-      throw UsageError(fmt::format("{}: {} would have no effect: {}", option, name, why));
+      throw UsageError("{}: {} would have no effect: {}", option, name, why);
     if (!side.environment.emplace(name, parts[i].substr(equals + 1)).second)
-      throw UsageError(fmt::format("{}: {} is set twice", option, printable(name)));
+      throw UsageError("{}: {} is set twice", option, printable(name));
   }
   side.program = find_binary(option, parts.front());
   side.version = version_of(option, side);

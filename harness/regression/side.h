@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/plan.h"
 #include "harness/regression/session_figures.h"
 
 namespace launchgap::regression {
@@ -37,7 +38,7 @@ struct PairedProcess {
   std::vector<std::string> cases;  // exact names, of one process configuration
   Profile profile = Profile::quick;
   std::uint64_t seed = 0;
-  double timeout_s = 120;
+  double timeout_s = kUsualTimeoutS;
   double seconds = 0;            // estimate
   std::filesystem::path folder;  // of its session; what it prints is beside it
 };

@@ -210,8 +210,8 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
       }
     }
     if (word == "gpu" && !any) {
-      throw NoGpuError(fmt::format("a GPU was asked for and none can be used. {}",
-                                   machine.notes.empty() ? "" : machine.notes.front()));
+      throw NoGpuError("a GPU was asked for and none can be used. {}",
+                       machine.notes.empty() ? "" : machine.notes.front());
     }
     if (!any) throw UsageError(no_device_text(machine, word, is_index));
   }

@@ -47,8 +47,7 @@ Filter::Filter(const std::string& expression) : expression_(expression) {
     // Without trying one way after the other, of which there may be more than anybody waits for.
     regex_ = std::regex(text, std::regex::ECMAScript | std::regex_constants::__polynomial);
   } catch (const std::regex_error& error) {
-    throw UsageError(
-        fmt::format("--filter '{}' is not a regular expression: {}", expression, error.what()));
+    throw UsageError("--filter '{}' is not a regular expression: {}", expression, error.what());
   }
 }
 
@@ -57,8 +56,8 @@ bool Filter::passes(const std::string& case_name) const {
   const bool found = std::regex_search(case_name, regex_);
   spent_ns_ += now_ns() - begin;
   if (spent_ns_ > kMostNs) {
-    throw UsageError(fmt::format("--filter '{}' takes too long to be looked for: write it simpler",
-                                 printable(expression_, 60)));
+    throw UsageError("--filter '{}' takes too long to be looked for: write it simpler",
+                     printable(expression_, 60));
   }
   return found != negated_;
 }

@@ -14,7 +14,7 @@ Json to_json(const Job& job) {
 Job job_from_json(const Json& json) {
   auto job = tagged_from_json<Job>("task", json);
   if (!job) {
-    throw UsageError(fmt::format("a worker knows no task '{}'", field<std::string>(json, "task")));
+    throw UsageError("a worker knows no task '{}'", field<std::string>(json, "task"));
   }
   return *std::move(job);
 }

@@ -54,7 +54,7 @@ bool wants_warm_up() {
   const char* const wanted = std::getenv("LAUNCHGAP_WARM_UP");
   if (!wanted || !*wanted || std::string_view(wanted) == "on") return true;
   if (std::string_view(wanted) == "off") return false;
-  throw UsageError(fmt::format("LAUNCHGAP_WARM_UP is '{}': it can be on or off", wanted));
+  throw UsageError("LAUNCHGAP_WARM_UP is '{}': it can be on or off", wanted);
 }
 
 /// What records say of a key: nothing in a build whose samples are no NVTX ranges.

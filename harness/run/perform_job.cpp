@@ -6,8 +6,6 @@
 #include <memory>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
@@ -75,8 +73,7 @@ int run_job(const Json& json) {
 OpenOptions open_options(const ProcessConfig& process_config,
                          const std::filesystem::path& jit_cache) {
   if (!process_config.unknown().empty())
-    throw UsageError(
-        fmt::format("there is no setting '{}' of a process", process_config.unknown()));
+    throw UsageError("there is no setting '{}' of a process", process_config.unknown());
   OpenOptions options;
   options.wait = process_config.wait().value_or(options.wait);
   options.loading = process_config.loading().value_or(options.loading);

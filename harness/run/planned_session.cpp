@@ -57,7 +57,7 @@ TraceOption parse_trace(std::string_view text) {
   if (text == "auto") return TraceOption::automatic;
   if (text == "on") return TraceOption::on;
   if (text == "off") return TraceOption::off;
-  throw UsageError(fmt::format("--trace is '{}': choose auto, on or off", text));
+  throw UsageError("--trace is '{}': choose auto, on or off", text);
 }
 
 std::string new_session_id() {

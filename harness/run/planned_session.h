@@ -31,7 +31,7 @@ struct RunOptions {
   bool observer_effect = true;  // in processes of its own, where launches are traced
   bool keep_events = false;     // of traced runs; else those around slow samples
   std::optional<std::uint64_t> seed;
-  double timeout_s = 120;
+  double timeout_s = kUsualTimeoutS;
   std::filesystem::path output;             // empty: results/<session id>
   std::optional<std::string> tool;          // that all of it is known to run under
   std::optional<std::string> investigates;  // the session of whose case this is to tell more

@@ -6,8 +6,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
 #include "harness/device/backend.h"
@@ -118,10 +116,9 @@ Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& requ
       }
     }
     const std::string meant = filter_meant(request.filter, {names.begin(), names.end()});
-    throw UsageError(
-        fmt::format("no case passes --filter '{}'{} `launchgap list benchmarks` shows their names",
-                    printable(request.filter, 200),
-                    meant.empty() ? ":" : meant));
+    throw UsageError("no case passes --filter '{}'{} `launchgap list benchmarks` shows their names",
+                     printable(request.filter, 200),
+                     meant.empty() ? ":" : meant);
   }
   return make_plan(workloads, request.seed);
 }

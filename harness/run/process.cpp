@@ -250,7 +250,7 @@ void run_worker(const Job& job,
   while (!worker.ended()) {
     if (now_ns() > until) {
       worker.kill(5);
-      throw Error(fmt::format("it did not answer within {:.0f} s", seconds));
+      throw Error("it did not answer within {:.0f} s", seconds);
     }
     if (stopped()) throw Error("it was stopped");
     wait_for_any({&worker}, 200);
@@ -260,8 +260,7 @@ void run_worker(const Job& job,
   if (worker.ended()->clean()) return;
   if (!error.empty()) throw Error(error);
   const std::string output = worker.last_output();
-  throw Error(fmt::format(
-      "its process {}{}{}", worker.ended()->text(), output.empty() ? "" : ": ", output));
+  throw Error("its process {}{}{}", worker.ended()->text(), output.empty() ? "" : ": ", output);
 }
 
 Json receive_job() {

@@ -23,13 +23,12 @@ SessionFolder::SessionFolder(fs::path path, SessionRecord record)
   std::error_code failed;
   if (fs::exists(path_, failed) &&
       !(fs::is_directory(path_, failed) && fs::is_empty(path_, failed))) {
-    throw UsageError(fmt::format(
+    throw UsageError(
         "{} exists already and is not an empty folder: name another with -o, or remove it",
-        path_.string()));
+        path_.string());
   }
   fs::create_directories(path_ / "records", failed);
-  if (failed)
-    throw UsageError(fmt::format("{} cannot be made: {}", path_.string(), failed.message()));
+  if (failed) throw UsageError("{} cannot be made: {}", path_.string(), failed.message());
 }
 
 void SessionFolder::write(const char* state, const std::vector<DeviceFacts>& devices) {

@@ -46,7 +46,7 @@ Table blocking_table() {
       "call that was made while a kernel ran, and device",
       TableUse::details,
       [](const TableInputs& from) { return blocking_calls(from.rows); },
-      {{"device_id", meaning::kDevice, [](Row row) { return row.share->key.device; }},
+      {{"device_id", [](Row row) { return row.share->key.device; }},
        {"operation",
         "The call, as the axis of `allocation/blocking` names it.",
         [](Row row) { return row.share->key.name.at("operation"); }},

@@ -22,18 +22,15 @@ Provenance provenance_of(const CsvTable& table, std::size_t row) {
   const std::string& text = table.at(row, "provenance");
   const auto found = std::ranges::find(kProvenances, text);
   if (found == kProvenances.end())
-    throw Error(fmt::format("{}: provenance '{}' is none of {}",
-                            table.where(row),
-                            text,
-                            fmt::join(kProvenances, ", ")));
+    throw Error(
+        "{}: provenance '{}' is none of {}", table.where(row), text, fmt::join(kProvenances, ", "));
   return static_cast<Provenance>(found - kProvenances.begin());
 }
 
 double positive(const CsvTable& table, std::size_t row, std::string_view column) {
   const double value = table.number(row, column);
   if (!(value > 0))
-    throw Error(
-        fmt::format("{}: {} '{}' is not above 0", table.where(row), column, table.at(row, column)));
+    throw Error("{}: {} '{}' is not above 0", table.where(row), column, table.at(row, column));
   return value;
 }
 

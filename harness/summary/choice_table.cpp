@@ -13,13 +13,11 @@ Table choices_table() {
       [](const TableInputs& from, const auto& put) {
         for (const ChoiceInfo& info : from.session.choices) put(info);
       },
-      {{"device_id", meaning::kDevice, [](Row row) { return row.device; }},
-       {"arm", meaning::kArm, [](Row row) { return row.arm; }},
-       {"process_config",
-        meaning::kProcessConfig,
-        [](Row row) { return row.process_config.text(); }},
-       {"replicate", meaning::kReplicate, [](Row row) { return row.replicate; }},
-       {"case", meaning::kCase, [](Row row) { return row.choice.case_name; }},
+      {{"device_id", [](Row row) { return row.device; }},
+       {"arm", [](Row row) { return row.arm; }},
+       {"process_config", [](Row row) { return row.process_config.text(); }},
+       {"replicate", [](Row row) { return row.replicate; }},
+       {"case", [](Row row) { return row.choice.case_name; }},
        {"by", "Who offers or selects it.", [](Row row) { return row.choice.by; }},
        {"candidate",
         "Its place among what is offered, from 0.",

@@ -228,7 +228,7 @@ Table answers_table() {
       "device",
       TableUse::details,
       [](const TableInputs& from) { return device_answers(from.session, from.rows); },
-      {{"device_id", meaning::kDevice, &DeviceAnswer::device},
+      {{"device_id", &DeviceAnswer::device},
        {"verdict",
         "Whether its launches can be relied on, in a word or a few.",
         &DeviceAnswer::verdict},

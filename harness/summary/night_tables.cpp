@@ -13,14 +13,12 @@ namespace {
 template <class Row>
 std::vector<TableColumn<Row>> after_key(std::vector<TableColumn<Row>> others) {
   std::vector<TableColumn<Row>> columns = {
-      {"device_id", meaning::kDevice, [](const Row& row) { return row.key.device; }},
-      {"arm", meaning::kArm, [](const Row& row) { return row.key.arm; }},
-      {"process_config",
-       meaning::kProcessConfig,
-       [](const Row& row) { return row.key.process_config.text(); }},
-      {"case", meaning::kCase, [](const Row& row) { return row.key.name.text(); }},
-      {"metric", meaning::kMetric, &Row::metric},
-      {"unit", meaning::kUnit, [](const Row& row) { return unit_of(row.metric); }}};
+      {"device_id", [](const Row& row) { return row.key.device; }},
+      {"arm", [](const Row& row) { return row.key.arm; }},
+      {"process_config", [](const Row& row) { return row.key.process_config.text(); }},
+      {"case", [](const Row& row) { return row.key.name.text(); }},
+      {"metric", &Row::metric},
+      {"unit", [](const Row& row) { return unit_of(row.metric); }}};
   std::ranges::move(others, std::back_inserter(columns));
   return columns;
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
 #include "harness/core/gpu_name.h"
@@ -123,8 +121,8 @@ std::vector<LaunchAnchor> parse_launch_anchors(std::string_view csv) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     const double microseconds = table.number(i, "value_us");
     if (!(microseconds > 0))
-      throw Error(fmt::format(
-          "{}: value_us '{}' is no positive number", table.where(i), table.at(i, "value_us")));
+      throw Error(
+          "{}: value_us '{}' is no positive number", table.where(i), table.at(i, "value_us"));
     anchors.push_back({table.at(i, "gpu"),
                        table.at(i, "quantity"),
                        1000 * microseconds,

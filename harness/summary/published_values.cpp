@@ -5,8 +5,6 @@
 #include <set>
 #include <span>
 
-#include <fmt/format.h>
-
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
@@ -27,7 +25,7 @@ Number number_in(const CsvReader& row, std::string_view column, const std::strin
   const char* const end = cell.data() + cell.size();
   const auto [read, failed] = std::from_chars(cell.data(), end, value);
   if (failed != std::errc() || read != end || !(value >= 0))
-    throw Error(fmt::format("{}: {} '{}' is no number from 0 on", row.where(), column, cell));
+    throw Error("{}: {} '{}' is no number from 0 on", row.where(), column, cell);
   return value;
 }
 
@@ -47,21 +45,20 @@ std::vector<PublishedValue> values_in(const std::filesystem::path& file, std::si
   while (row.next()) {
     const std::vector<std::string>& cells = row.cells();
     const Metric* const known = find_metric(cells[metric]);
-    if (!known) throw Error(fmt::format("{}: there is no metric '{}'", row.where(), cells[metric]));
+    if (!known) throw Error("{}: there is no metric '{}'", row.where(), cells[metric]);
     const PublishedValue& read =
         values.emplace_back(PublishedValue{CaseName::parse(cells[name]),
                                            known,
                                            number_in<double>(row, "value", cells[value]),
                                            number_in<std::uint32_t>(row, "origin", cells[origin])});
     if (!(read.value > 0) || !std::isfinite(read.value) || read.origin >= origins)
-      throw Error(fmt::format("{}: its value or its origin cannot be", row.where()));
+      throw Error("{}: its value or its origin cannot be", row.where());
   }
   if (!std::ranges::is_sorted(values, before)) std::ranges::sort(values, before);
   const auto twice = std::ranges::adjacent_find(
       values, [](const PublishedValue& a, const PublishedValue& b) { return !before(a, b); });
   if (twice != values.end())
-    throw Error(
-        fmt::format("{}: {} has {} twice", file.string(), twice->name.text(), twice->metric->key));
+    throw Error("{}: {} has {} twice", file.string(), twice->name.text(), twice->metric->key);
   return values;
 }
 

@@ -29,10 +29,10 @@ void check_schema(const Json& json) {
   const auto schema = field<std::string>(json, "schema", "");
   if (schema != kSchema) {
     throw Error(
-        fmt::format("its schema is '{}' and this launchgap reads {}: use the launchgap that wrote "
-                    "it, or a newer one",
-                    schema,
-                    kSchema));
+        "its schema is '{}' and this launchgap reads {}: use the launchgap that wrote "
+        "it, or a newer one",
+        schema,
+        kSchema);
   }
 }
 
@@ -42,15 +42,15 @@ SessionRecord read_session_json(const fs::path& folder) {
   const fs::file_status status = fs::status(folder, failed);
   if (failed && failed != std::errc::no_such_file_or_directory &&
       failed != std::errc::not_a_directory)
-    throw Error(fmt::format("{} cannot be read: {}", folder.string(), failed.message()));
+    throw Error("{} cannot be read: {}", folder.string(), failed.message());
   if (!fs::is_directory(status)) {
-    throw UsageError(fmt::format(
+    throw UsageError(
         "{} is not a folder: name a session's folder, like results/20261120T093000Z-1a2b3c",
-        folder.string()));
+        folder.string());
   }
   if (fs::symlink_status(path, failed).type() == fs::file_type::not_found)
-    throw UsageError(fmt::format("{} has no session.json, so it is not the folder of a session",
-                                 folder.string()));
+    throw UsageError("{} has no session.json, so it is not the folder of a session",
+                     folder.string());
   const std::string text = InputFile(path).text(kLongestSessionJson);
   try {
     const Json json = parse_json(text);
@@ -59,7 +59,7 @@ SessionRecord read_session_json(const fs::path& folder) {
     if (json.contains("doctor")) record.doctor = json.at("doctor");
     return record;
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", path.string(), error.what()));
+    throw Error("{}: {}", path.string(), error.what());
   }
 }
 

@@ -109,8 +109,8 @@ Table devices_table() {
       [](const TableInputs& from, const auto& put) {
         for (const DeviceFacts& device : from.session.devices) put({from.session, device});
       },
-      {{"node", meaning::kNode, [](Row row) { return row.session.host.node; }},
-       {"device_id", meaning::kDevice, [](Row row) { return row.device.uuid; }},
+      {{"node", [](Row row) { return row.session.host.node; }},
+       {"device_id", [](Row row) { return row.device.uuid; }},
        {"device_index",
         "In the driver's order; 0 for the host.",
         [](Row row) { return row.device.index; }},
@@ -176,19 +176,17 @@ Table runs_table() {
       [](const TableInputs& from, const auto& put) {
         for (const RunInfo& run : from.session.runs) put({from.session, run});
       },
-      {{"node", meaning::kNode, [](Row row) { return row.run.node; }},
-       {"device_id", meaning::kDevice, [](Row row) { return row.run.device; }},
+      {{"node", [](Row row) { return row.run.node; }},
+       {"device_id", [](Row row) { return row.run.device; }},
        {"device_name",
         "The device's name, as it gives it.",
         [](Row row) {
           const DeviceFacts* const device = row.session.device(row.run.device);
           return device ? device->name : std::string();
         }},
-       {"replicate", meaning::kReplicate, [](Row row) { return row.run.replicate; }},
-       {"arm", meaning::kArm, [](Row row) { return row.run.arm; }},
-       {"process_config",
-        meaning::kProcessConfig,
-        [](Row row) { return row.run.process_config.text(); }},
+       {"replicate", [](Row row) { return row.run.replicate; }},
+       {"arm", [](Row row) { return row.run.arm; }},
+       {"process_config", [](Row row) { return row.run.process_config.text(); }},
        {"attempt",
         "Which process of its run: 0, and one more each time one crashed, hung or lost its device.",
         [](Row row) { return row.run.attempt; }},
@@ -262,8 +260,8 @@ Table summary_table() {
         if (!from.impossible) return;
         for (const SummaryRow& row : *from.impossible) put(row);
       },
-      {{"node", meaning::kNode, [](Row row) { return row.session->host.node; }},
-       {"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
+      {{"node", [](Row row) { return row.session->host.node; }},
+       {"device_id", [](Row row) { return row.key.device; }},
        {"device_name",
         "The device's name, as it gives it.",
         [](Row row) { return device_of(row).name; }},
@@ -273,15 +271,13 @@ Table summary_table() {
        {"compute_capability",
         "The GPU's generation, as CUDA numbers it.",
         [](Row row) { return device_of(row).compute_capability; }},
-       {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
-       {"process_config",
-        meaning::kProcessConfig,
-        [](Row row) { return row.key.process_config.text(); }},
+       {"arm", [](Row row) { return row.key.arm; }},
+       {"process_config", [](Row row) { return row.key.process_config.text(); }},
        {"benchmark", "The workload.", [](Row row) { return row.key.name.benchmark; }},
        {"params",
         "The workload's axes and their values.",
         [](Row row) { return row.key.name.params_text(); }},
-       {"metric", meaning::kMetric, &SummaryRow::metric},
+       {"metric", &SummaryRow::metric},
        {"unit",
         "Unit of the statistics from min to mad, and of the ends of the median's interval.",
         [](Row row) { return metric_of(row).unit; }},

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -47,6 +48,26 @@ constexpr std::string_view unit_of_key(std::string_view key) {
   if (key.ends_with("bytes")) return "B";
   if (key.ends_with("_mhz")) return "MHz";
   return key.ends_with("_share") ? kShare : std::string_view();
+}
+
+/// What a key means that many tables have. Throws std::invalid_argument for any other.
+constexpr std::string_view meaning_of_key(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> kAll[] = {
+      {"node", "The machine's name."},
+      {"device_id", "The device's UUID."},
+      {"arm",
+       "plain: nothing traces the process, these numbers are the headline; traced: its activity is "
+       "recorded, by CUPTI or the host device itself; recorded: somebody else recorded it; "
+       "published: others have published it."},
+      {"process_config", "The family of benchmarks and the settings of the whole process."},
+      {"case", "The benchmark and its parameters."},
+      {"metric", "What was measured."},
+      {"unit", "The metric's unit."},
+      {"replicate", "The same plan again, in fresh processes: from 0."}};
+  for (const auto& [known, what] : kAll) {
+    if (known == key) return what;
+  }
+  throw std::invalid_argument("a column has no meaning: " + std::string(key));
 }
 
 namespace table_detail {
@@ -108,6 +129,9 @@ struct TableColumn {
              heading.empty() ? key : heading,
              meaning},
         cell([get](const Row& row) { return table_detail::text_of(std::invoke(get, row)); }) {}
+  /// Of a key that means the same in all tables.
+  template <class Get>
+  TableColumn(std::string_view key, Get get) : TableColumn(key, meaning_of_key(key), get) {}
 
   ColumnInfo info;
   std::function<std::string(const Row&)> cell;
@@ -155,22 +179,6 @@ inline constexpr ColumnInfo kSessionColumn = {"session_id",
                                               "",
                                               "session",
                                               "The session: one `launchgap run`."};
-
-/// What columns mean that many tables have.
-namespace meaning {
-inline constexpr std::string_view kNode = "The machine's name.";
-inline constexpr std::string_view kDevice = "The device's UUID.";
-inline constexpr std::string_view kArm =
-    "plain: nothing traces the process, these numbers are the headline; traced: its activity is "
-    "recorded, by CUPTI or the host device itself; recorded: somebody else recorded it; published: "
-    "others have published it.";
-inline constexpr std::string_view kProcessConfig =
-    "The family of benchmarks and the settings of the whole process.";
-inline constexpr std::string_view kCase = "The benchmark and its parameters.";
-inline constexpr std::string_view kMetric = "What was measured.";
-inline constexpr std::string_view kUnit = "The metric's unit.";
-inline constexpr std::string_view kReplicate = "The same plan again, in fresh processes: from 0.";
-}  // namespace meaning
 
 /// `rows` returns all rows as a vector, or hands them one by one to its second argument.
 template <class Row, class Rows>

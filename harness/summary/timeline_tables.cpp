@@ -20,17 +20,14 @@ void each_event(const TableInputs& from, const Put& put) {
 /// Which sample it is: the same columns in both tables.
 template <class Row, class Of>
 std::vector<TableColumn<Row>> key_columns(Of of) {
-  return {
-      {"device_id", meaning::kDevice, [of](const Row& row) { return of(row).info->device; }},
-      {"arm", meaning::kArm, [of](const Row& row) { return of(row).info->arm; }},
-      {"process_config",
-       meaning::kProcessConfig,
-       [of](const Row& row) { return of(row).info->process_config.text(); }},
-      {"replicate", meaning::kReplicate, [of](const Row& row) { return of(row).info->replicate; }},
-      {"case", meaning::kCase, [of](const Row& row) { return of(row).name.text(); }},
-      {"sample", "The sample's number in the case and run, from 0.", [of](const Row& row) {
-         return of(row).info->record.sample;
-       }}};
+  return {{"device_id", [of](const Row& row) { return of(row).info->device; }},
+          {"arm", [of](const Row& row) { return of(row).info->arm; }},
+          {"process_config", [of](const Row& row) { return of(row).info->process_config.text(); }},
+          {"replicate", [of](const Row& row) { return of(row).info->replicate; }},
+          {"case", [of](const Row& row) { return of(row).name.text(); }},
+          {"sample", "The sample's number in the case and run, from 0.", [of](const Row& row) {
+             return of(row).info->record.sample;
+           }}};
 }
 
 template <class Row>
@@ -58,10 +55,8 @@ Table slow_samples_table() {
       joined<SlowSample>(
           key_columns<SlowSample>([](const SlowSample& slow) -> const SlowSample& { return slow; }),
           {{"block", "The block that it is in, from 0.", recorded(&SlowSampleRecord::block)},
-           {"metric", meaning::kMetric, recorded(&SlowSampleRecord::metric)},
-           {"unit",
-            meaning::kUnit,
-            [](const SlowSample& slow) { return unit_of(slow.info->record.metric); }},
+           {"metric", recorded(&SlowSampleRecord::metric)},
+           {"unit", [](const SlowSample& slow) { return unit_of(slow.info->record.metric); }},
            {"value", "What it took.", &SlowSample::value, kUnitOfMetric},
            {"median", "The case's median.", &SlowSample::median, kUnitOfMetric},
            {"ratio", "How many times the median it took.", &SlowSample::ratio},

@@ -191,6 +191,7 @@ TEST(Fragmentation, UnusableIsWhatIsTooSmall) {
   EXPECT_DOUBLE_EQ(now.unusable[1], 1.0 / 15);  // for 2 MiB
   EXPECT_DOUBLE_EQ(now.unusable[3], 1);         // for 32 MiB
   EXPECT_EQ(occupancy(*made.own, 16), "_*______________");
+  EXPECT_EQ(occupancy(*made.own, 8), "*_______") << "half used, half free";
 }
 
 // --- the rules ---

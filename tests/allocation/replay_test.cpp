@@ -396,6 +396,31 @@ TEST(Patterns, SayWhatThereIs) {
   EXPECT_THAT([] { pattern("comb/pairs:0"); },
               testing::ThrowsMessage<UsageError>(
                   "pairs of comb is a number from 1 to 10000000, and not '0'"));
+  EXPECT_NO_THROW(pattern("comb/pairs:1/bytes:1/pin:1"));
+}
+
+TEST(Patterns, AskForWhatTheirUsualValuesSay) {
+  constexpr std::uint64_t kKiB = 1024;
+  const struct {
+    const char* name;
+    std::uint64_t allocations, kib;  // of all of them
+  } usual[] = {{"checkerboard", 64, 64 * kKiB},
+               {"comb", 128, 64 * 4 * kKiB + 64 / 4},
+               {"batches", 17 * 100, 250 * 408 * kKiB},
+               {"pins", 300, 100 * 277 * kKiB / 2},
+               {"best_fit_attack", 248, 12462 * kKiB},
+               {"thrash", 1000, 64000 * kKiB}};
+  for (const auto& [name, allocations, kib] : usual) {
+    const auto trace = pattern(name);
+    std::uint64_t count = 0, bytes = 0;
+    for (TraceEvent event; trace->next(event);) {
+      if (event.op != Op::alloc) continue;
+      ++count;
+      bytes += event.bytes;
+    }
+    EXPECT_EQ(count, allocations) << name;
+    EXPECT_EQ(bytes, kib * kKiB) << name;
+  }
 }
 
 /// Allocators that cut blocks anywhere need what the attack says.

@@ -410,6 +410,7 @@ BAD = {
     "empty": (text_file("a.json", ""), "it is empty"),
     "zeros": (text_file("a.sqlite", bytes(100_000)), "it begins with zeros only"),
     "noise": (text_file("a.json", bytes(range(1, 256)) * 100), "it has no form that launchgap knows"),
+    "words that begin with a c": (text_file("a.txt", "calls of\nmy program\n"), "it has no form that launchgap knows"),
     "a table of figures": (text_file("a.csv", "Start (ns),Duration\n1,2\n"), "nsys export --type sqlite"),
     "XML": (text_file("a.nvvp", '<?xml version="1.0" encoding="UTF-8"?>\n<session/>'), "nvprof --export-profile"),
     "a pointer of git-lfs": (

@@ -1,5 +1,6 @@
 """Small inputs of one form for the fuzzer to begin with: `seeds.py FORM FOLDER`; without arguments the names of all."""
 
+import functools
 import json
 import pathlib
 import pickle
@@ -103,36 +104,47 @@ TUNER = {
 }
 
 
-FORMS = ("nsys", "nvprof", "chrome", "snapshot", "rmm", "tuner")
+def write_chrome(folder: pathlib.Path) -> None:
+    (folder / "seed-object").write_text(json.dumps(WHOLE))
+    (folder / "seed-list").write_text(json.dumps(EVENTS))
 
 
-def main(form: str, folder: pathlib.Path) -> None:
-    if form == "chrome":
-        (folder / "seed-object").write_text(json.dumps(WHOLE))
-        (folder / "seed-list").write_text(json.dumps(EVENTS))
-        return
-    if form == "snapshot":
-        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-            (folder / f"seed-{protocol}").write_bytes(pickle.dumps(SNAPSHOT, protocol))
-        return
-    if form == "rmm":
-        (folder / "seed-adaptor").write_text(RMM)
-        (folder / "seed-colons").write_text(RMM.replace(".", ":"))
-        (folder / "seed-2019").write_text(RMM_2019)
-        (folder / "seed-minimalloc").write_text("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n")
-        return
-    if form == "tuner":
-        (folder / "seed-tuner").write_text(json.dumps(TUNER))
-        return
+def write_snapshot(folder: pathlib.Path) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        (folder / f"seed-{protocol}").write_bytes(pickle.dumps(SNAPSHOT, protocol))
+
+
+def write_rmm(folder: pathlib.Path) -> None:
+    (folder / "seed-adaptor").write_text(RMM)
+    (folder / "seed-colons").write_text(RMM.replace(".", ":"))
+    (folder / "seed-2019").write_text(RMM_2019)
+    (folder / "seed-minimalloc").write_text("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n")
+
+
+def write_tuner(folder: pathlib.Path) -> None:
+    (folder / "seed-tuner").write_text(json.dumps(TUNER))
+
+
+def write_database(script: str, folder: pathlib.Path) -> None:
     path = folder / "seed-sqlite"
     path.unlink(missing_ok=True)
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA page_size = 512")
-        database.executescript(NSYS if form == "nsys" else NVPROF)
+        database.executescript(script)
+
+
+FORMS = {
+    "nsys": functools.partial(write_database, NSYS),
+    "nvprof": functools.partial(write_database, NVPROF),
+    "chrome": write_chrome,
+    "snapshot": write_snapshot,
+    "rmm": write_rmm,
+    "tuner": write_tuner,
+}
 
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:
         print(*FORMS)
     else:
-        main(sys.argv[1], pathlib.Path(sys.argv[2]))
+        FORMS[sys.argv[1]](pathlib.Path(sys.argv[2]))

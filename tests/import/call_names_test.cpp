@@ -1,7 +1,10 @@
 #include "harness/import/call_names.h"
 
+#include <fstream>
 #include <ostream>
+#include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace launchgap::recording {
@@ -83,6 +86,29 @@ TEST(CallNames, OfNumbersAreThoseOfCupti) {
   EXPECT_EQ(name_of_call(Domain::driver, 211), "") << "numbers of the runtime are not the driver's";
   EXPECT_EQ(name_of_call(Domain::runtime, ~std::uint64_t{0}), "");
 }
+
+#ifdef LAUNCHGAP_CUPTI_INCLUDE
+TEST(CallNames, OfNumbersStandInCuptisHeaders) {
+  const std::pair<Domain, std::string> headers[] = {{Domain::runtime, "RUNTIME_TRACE_CBID"},
+                                                    {Domain::driver, "DRIVER_TRACE_CBID"}};
+  for (const auto& [domain, prefix] : headers) {
+    const char* const name = domain == Domain::runtime ? "runtime" : "driver";
+    std::ifstream file(fmt::format("{}/cupti_{}_cbid.h", LAUNCHGAP_CUPTI_INCLUDE, name));
+    std::size_t numbered = 0;
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t begin = line.find(prefix), equals = line.find('=');
+      if (begin == std::string::npos || equals == std::string::npos) continue;
+      const std::size_t from = begin + prefix.size() + 1;
+      const std::string theirs = line.substr(from, line.find_first_of(" =", from) - from);
+      const std::string_view ours = name_of_call(domain, std::stoul(line.substr(equals + 1)));
+      if (ours.empty()) continue;
+      ++numbered;
+      EXPECT_EQ(ours, without_version(theirs)) << line;
+    }
+    EXPECT_GT(numbered, 20u) << name;
+  }
+}
+#endif
 
 TEST(CallNames, OfAmdAreKnown) {
   EXPECT_TRUE(is_of_amd("hipLaunchKernel"));

@@ -116,6 +116,24 @@ TEST(RepeatedWork, IsNoneWhereEachStretchIsAnother) {
   EXPECT_EQ(repeated_work(job.process, series).repeats, 0u);
 }
 
+TEST(RepeatedWork, NeedsTwoThirdsOfTheStretchesToBeAlike) {
+  for (const int alike : {12, 11}) {
+    Job job;
+    std::int64_t at = 1000;
+    const auto add = [&](const char* name) {
+      job.kernel(at, at + 5, 0, {0, 1, 7}, name);
+      at += 10;
+    };
+    for (int stretch = 0; stretch < 18; ++stretch) {
+      add("begin");
+      add("work");
+      if (stretch >= alike) add("more");
+    }
+    add("begin");
+    EXPECT_EQ(OfWork(job).repeats, alike == 12 ? 12u : 0u) << alike << " of 18";
+  }
+}
+
 TEST(RepeatedWork, IsOfEachStreamByItself) {
   Job job = steps(40, 1, kSteady);
   for (std::int64_t i = 0; i < 300; ++i) {

@@ -157,10 +157,15 @@ bool has(const CaseName& name, const std::pair<std::string, std::string>& param)
 TEST(AllBenchmarks, FiguresNameCasesAndMetricsThatThereAre) {
   for (const Benchmark& definition : all_benchmarks()) {
     const std::vector<CaseName> cases = all_cases(definition);
+    std::set<std::string> captions;
     for (const Figure& figure : definition.figures) {
+      EXPECT_TRUE(captions.insert(figure.caption).second)
+          << definition.name << ": " << figure.caption;
+      std::set<std::string> labels;
       EXPECT_TRUE(figure.axis.empty() || axes_of(definition).contains(figure.axis))
           << definition.name << ": " << figure.axis;
       for (const FigureLine& line : figure.lines) {
+        EXPECT_TRUE(labels.insert(line.label).second) << figure.caption << ": " << line.label;
         const auto named = [&](const CaseName& name) {
           const auto metrics = definition.metrics(name);
           return std::ranges::find(metrics, line.metric) != metrics.end() &&

@@ -251,6 +251,15 @@ TEST(ExactStep, KeepsSumsExactAndTakesTurnsOverAllColumns) {
   }
 }
 
+TEST(ExactProduct, TakesSumsUpToTheLargestThatIsExact) {
+  const auto product = [](int terms) {
+    return ExactProduct(MatmulShape{7, 9, terms, product_type("fp16")},
+                        InputSeeds{5, 6, Distribution::small_integer, 1});
+  };
+  EXPECT_NO_THROW(product(512));
+  EXPECT_THROW(product(513), Error);
+}
+
 class HostMatmul : public TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(HostMatmul, IsThatOfItsShapeWhicheverWayItsOperandsLie) {

@@ -27,6 +27,19 @@ TEST(History, FindsAFingerprintThatAnotherProcessHasAddedSince) {
               testing::AllOf(HasSubstr(file.string()), HasSubstr("fingerprint 7")));
 }
 
+TEST(AcceptedLevel, CountsFromItsFirstSecondAndTheLatestOne) {
+  std::vector<AcceptedLevel> levels(2);
+  levels[0].since_s = 100;
+  levels[1].since_s = 200;
+  const SeriesKey key{{"GPU-1", "plain", "launch", CaseName::parse("launch/null")}, "api_ns"};
+  EXPECT_EQ(accepted_level(levels, key, 99), nullptr);
+  EXPECT_EQ(accepted_level(levels, key, 100), &levels[0]);
+  EXPECT_EQ(accepted_level(levels, key, 199), &levels[0]);
+  EXPECT_EQ(accepted_level(levels, key, 200), &levels[1]);
+  levels[1].case_name = "matmul/*";
+  EXPECT_EQ(accepted_level(levels, key, 200), &levels[0]);
+}
+
 TEST(History, GivesBackWhatItWasGiven) {
   const TemporaryFolder folder("history-test");
   History history(folder.path() / "nights.db", History::Use::write);

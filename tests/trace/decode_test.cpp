@@ -49,6 +49,7 @@ class Buffer {
  private:
   static std::uint32_t record_kind(const abi::ApiActivity& record) { return record.kind; }
   static std::uint32_t record_kind(const abi::KernelActivity& record) { return record.kind; }
+  static std::uint32_t record_kind(const abi::MemoryActivity& record) { return record.kind; }
   static std::uint32_t record_kind(const abi::OverheadActivity& record) { return record.kind; }
   static std::uint32_t record_kind(const abi::OverheadActivity3& record) {
     return record.common.kind;
@@ -110,6 +111,22 @@ TEST(Decode, ReadsOfAnOverheadWhatItsVersionHas) {
         trace.overheads[0],
         (activity::Overhead{5, 8, correlation, activity::OverheadKind::lazy_function_loading}));
   }
+}
+
+TEST(Decode, TellsThePoolOfAnAllocationThatHasOne) {
+  strides = {{abi::kMemory2, sizeof(abi::MemoryActivity)}};
+  Buffer buffer;
+  for (const std::uint32_t pool_type : {0u, 1u}) {
+    abi::MemoryActivity record{};
+    record.kind = abi::kMemory2;
+    record.pool_type = pool_type;
+    record.pool = 0x77;  // without a type it is whatever was there
+    buffer.add(record);
+  }
+  const activity::Trace trace = buffer.decoded(130001);
+  ASSERT_EQ(trace.memory.size(), 2u);
+  EXPECT_EQ(trace.memory[0].pool, 0u);
+  EXPECT_EQ(trace.memory[1].pool, 0x77u);
 }
 
 TEST(Decode, CountsKindsThatNobodyAskedForAndReadsOn) {

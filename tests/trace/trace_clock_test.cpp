@@ -53,6 +53,21 @@ TEST(TraceClock, NoticesAJumpInEitherDirection) {
   }
 }
 
+TEST(TraceClock, DriftBeyondItsLimitIsAJump) {
+  for (const std::int64_t ppm : {180, 500}) {
+    const std::int64_t begin = now_ns();
+    TraceClock clock([&] {
+      const std::int64_t now = now_ns();
+      return now + kOffset + (now - begin) * ppm / 1'000'000;
+    });
+    clock.bracket();
+    while (now_ns() - begin < 150'000'000) {
+    }
+    clock.bracket();
+    EXPECT_EQ(clock.step_ns() != 0, ppm > 200) << ppm;
+  }
+}
+
 TEST(TraceClock, SmallChangesAreDrift) {
   std::int64_t extra = 0;
   TraceClock clock([&] { return now_ns() + kOffset + extra; });

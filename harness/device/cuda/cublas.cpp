@@ -37,9 +37,9 @@ struct Cublas : abi::CublasFunctions {
                        newest_cublas(compute_capability),
                        "libcublas.so"));
       } catch (const Error& error) {
-        throw Unsupported(fmt::format(
+        throw Unsupported(
             "{}. Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it",
-            error.what()));
+            error.what());
       }
     }();
     Cublas library;

@@ -30,8 +30,8 @@ void check_cublas(const LoadedLibrary& library,
   const std::string name = text.substr(0, text.find('('));
   const std::string words = words_of ? words_of(status) : "";
   if (status == abi::kCublasNotSupported || status == abi::kCublasArchMismatch) {
-    throw Unsupported(fmt::format(
-        "{} {}: {} answers {} ({})", library.name, library.version, name, words, status));
+    throw Unsupported(
+        "{} {}: {} answers {} ({})", library.name, library.version, name, words, status);
   }
   // The context may be lost with it; only a call into the driver tells, and the next case makes
   // one.

@@ -37,8 +37,8 @@ struct CublasLt : abi::CublasLtFunctions {
             newest_cublas(compute_capability),
             "libcublasLt.so"));
       } catch (const Error& error) {
-        throw Unsupported(fmt::format(
-            "{}. It comes with cuBLAS; scripts/setup --with-cuda brings both", error.what()));
+        throw Unsupported("{}. It comes with cuBLAS; scripts/setup --with-cuda brings both",
+                          error.what());
       }
     }();
     CublasLt library;
@@ -216,10 +216,9 @@ class CublasLtMatmul : public Matmul {
         found_.push_back(candidate);
     }
     if (found_.empty()) {
-      throw Unsupported(
-          fmt::format("cuBLASLt {} has no algorithm for this product within {} MiB of workspace",
-                      library_.facts.version,
-                      workspace_->bytes() >> 20));
+      throw Unsupported("cuBLASLt {} has no algorithm for this product within {} MiB of workspace",
+                        library_.facts.version,
+                        workspace_->bytes() >> 20);
     }
   }
 

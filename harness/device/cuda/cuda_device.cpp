@@ -310,7 +310,7 @@ class CudaDevice : public Device {
     if (library == "cublaslt") return cublaslt_matmul(*this, handle, shape);
     if (library == "cublas" || library == kTunedMatmul)
       return cublas_matmul(*this, handle, shape, library == kTunedMatmul);
-    throw Unsupported(fmt::format("a GPU has no library '{}'", library));
+    throw Unsupported("a GPU has no library '{}'", library);
   }
   std::unique_ptr<Convolution> convolution(Stream& stream,
                                            const ConvolutionShape& shape,
@@ -335,12 +335,11 @@ class CudaDevice : public Device {
   std::unique_ptr<CudaModule> load_from_jit_cache(const Load& load) const {
     const std::uint64_t before = bytes_in(*jit_cache_);
     if (before == 0)
-      throw Unsupported(
-          fmt::format("the driver kept nothing of what it compiled in '{}'", *jit_cache_));
+      throw Unsupported("the driver kept nothing of what it compiled in '{}'", *jit_cache_);
     std::unique_ptr<CudaModule> module = load();
     if (bytes_in(*jit_cache_) > before) {
-      throw Unsupported(fmt::format(
-          "the driver compiled again what an earlier process had left in '{}'", *jit_cache_));
+      throw Unsupported("the driver compiled again what an earlier process had left in '{}'",
+                        *jit_cache_);
     }
     return module;
   }
@@ -382,14 +381,14 @@ const Driver& initialised_driver() {
       return driver;
     case abi::kStubLibrary:
       throw Error(
-          fmt::format("{} is the toolkit's stub, made for linking only: take its folder out of "
-                      "LD_LIBRARY_PATH, and install the driver if there is none",
-                      driver.facts.path));
+          "{} is the toolkit's stub, made for linking only: take its folder out of "
+          "LD_LIBRARY_PATH, and install the driver if there is none",
+          driver.facts.path);
     case abi::kSystemDriverMismatch:
-      throw Error(fmt::format(
+      throw Error(
           "the CUDA driver library {} does not match the kernel module that is loaded: reboot, "
           "or unload the nvidia modules and load them again",
-          driver.facts.path));
+          driver.facts.path);
     default:
       driver.check(code, "cuInit", __FILE__, __LINE__);
       return driver;
@@ -407,8 +406,8 @@ int capability(const DeviceFacts& facts) {
 
 void need_tf32(const DeviceFacts& facts, const ProductType& type) {
   if (type.compute == Compute::tf32 && capability(facts) < 80) {
-    throw Unsupported(fmt::format("TF32 needs compute capability 8.0; this device has {}",
-                                  facts.compute_capability.value_or("an unknown one")));
+    throw Unsupported("TF32 needs compute capability 8.0; this device has {}",
+                      facts.compute_capability.value_or("an unknown one"));
   }
 }
 
@@ -490,7 +489,7 @@ std::unique_ptr<Device> open(const std::string& uuid, const OpenOptions& options
     CHECK_CUDA(driver, cuDeviceGet(&device, facts.index));
     return std::make_unique<CudaDevice>(driver, device, facts, options, initialise_ns);
   }
-  throw Error(fmt::format("no GPU with UUID {} is visible to this process", uuid));
+  throw Error("no GPU with UUID {} is visible to this process", uuid);
 }
 
 }  // namespace launchgap::cuda

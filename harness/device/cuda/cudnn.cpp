@@ -96,7 +96,7 @@ abi::CudnnDataType data_type(const ProductType& type) {
     case ElementType::fp8_e5m2:
       break;
   }
-  throw Unsupported(fmt::format("cuDNN's legacy interface is not used for {}", type.name));
+  throw Unsupported("cuDNN's legacy interface is not used for {}", type.name);
 }
 
 class CudnnConvolution : public Convolution {
@@ -256,15 +256,15 @@ class CudnnConvolution : public Convolution {
                           cudnnGetConvolution2dForwardOutputDim(
                               convolution_, input_, filter_, &said.n, &said.c, &said.h, &said.w));
     if (said != output) {
-      throw WrongResult(fmt::format("cuDNN says the output is {}x{}x{}x{}, but it is {}x{}x{}x{}",
-                                    said.n,
-                                    said.c,
-                                    said.h,
-                                    said.w,
-                                    output.n,
-                                    output.c,
-                                    output.h,
-                                    output.w));
+      throw WrongResult("cuDNN says the output is {}x{}x{}x{}, but it is {}x{}x{}x{}",
+                        said.n,
+                        said.c,
+                        said.h,
+                        said.w,
+                        output.n,
+                        output.c,
+                        output.h,
+                        output.w);
     }
     LAUNCHGAP_CHECK_CUDNN(
         library_,
@@ -337,8 +337,7 @@ class CudnnConvolution : public Convolution {
           calls_.get_algorithm_name);
     } else {
       if (!calls_.find_algorithm)
-        throw Unsupported(
-            fmt::format("cuDNN {} has no {}", library_.facts.version, calls_.find_algorithm_name));
+        throw Unsupported("cuDNN {} has no {}", library_.facts.version, calls_.find_algorithm_name);
       hold_workspace(workspace_bytes);
       const Tensors& tensors = sets_.at(0);
       const bool swap = calls_.filters_first;
@@ -376,10 +375,9 @@ class CudnnConvolution : public Convolution {
   }
 
   [[noreturn]] void refuse(std::size_t most_workspace) const {
-    throw Unsupported(
-        fmt::format("cuDNN {} has no algorithm for this convolution within {} MiB of workspace",
-                    library_.facts.version,
-                    most_workspace >> 20));
+    throw Unsupported("cuDNN {} has no algorithm for this convolution within {} MiB of workspace",
+                      library_.facts.version,
+                      most_workspace >> 20);
   }
 
   // In the library's order.

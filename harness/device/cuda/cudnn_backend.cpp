@@ -185,13 +185,12 @@ void need_cudnn_graph(const Cudnn& library, const ProductType& type) {
                         library.cudnnBackendExecute;
   if (version < abi::kCudnnFirstBackend || !complete) {
     throw Unsupported(
-        fmt::format("cuDNN {} has no graph interface: cuDNN 8.0 is the first that has it. "
-                    "scripts/setup --with-cuda brings one that does",
-                    library.facts.version));
+        "cuDNN {} has no graph interface: cuDNN 8.0 is the first that has it. "
+        "scripts/setup --with-cuda brings one that does",
+        library.facts.version);
   }
   if (type.is_fp8() && version < abi::kCudnnFirstFp8)
-    throw Unsupported(
-        fmt::format("cuDNN {} has no FP8: 8.6 is the first that has it", library.facts.version));
+    throw Unsupported("cuDNN {} has no FP8: 8.6 is the first that has it", library.facts.version);
 }
 
 CudnnDescriptor::CudnnDescriptor(const Cudnn& library,
@@ -199,8 +198,7 @@ CudnnDescriptor::CudnnDescriptor(const Cudnn& library,
                                  const char* what)
     : cudnn_(&library), what_(what) {
   check(library.cudnnBackendCreateDescriptor(type, &descriptor_), "cudnnBackendCreateDescriptor");
-  if (!descriptor_)
-    throw Error(fmt::format("cuDNN made no descriptor of {}, and said it had", what_));
+  if (!descriptor_) throw Error("cuDNN made no descriptor of {}, and said it had", what_);
 }
 
 CudnnDescriptor::CudnnDescriptor(CudnnDescriptor&& other) noexcept
@@ -272,7 +270,7 @@ std::int64_t CudnnDescriptor::count(int attribute, abi::CudnnAttributeType type)
 std::int64_t CudnnDescriptor::integer(int attribute) const {
   std::int64_t value = 0;
   if (get(attribute, abi::kCudnnTypeInt64, 1, &value) != 1)
-    throw Error(fmt::format("cuDNN does not tell attribute {} of {}", attribute, what_));
+    throw Error("cuDNN does not tell attribute {} of {}", attribute, what_);
   return value;
 }
 

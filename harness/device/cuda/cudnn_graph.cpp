@@ -250,7 +250,7 @@ class CudnnGraphConvolution : public Convolution {
   }
 
   [[noreturn]] void refuse(std::size_t most_workspace) const {
-    throw Unsupported(fmt::format(
+    throw Unsupported(
         "cuDNN {}'s graph interface has no engine for this convolution in {} and {} within {} MiB "
         "of workspace{}{}",
         library_.facts.version,
@@ -258,7 +258,7 @@ class CudnnGraphConvolution : public Convolution {
         shape_.layout == TensorLayout::nhwc ? "NHWC" : "NCHW",
         most_workspace >> 20,
         left_out_ == 0 ? "" : fmt::format(", beside {} that compute in another type", left_out_),
-        why_none_.empty() ? "" : ": " + why_none_));
+        why_none_.empty() ? "" : ": " + why_none_);
   }
 
   const Cudnn& library_;

@@ -28,9 +28,9 @@ Cudnn load_cudnn(int compute_capability) {
                                             newest_cudnn(compute_capability),
                                             "libcudnn.so"));
     } catch (const Error& error) {
-      throw Unsupported(fmt::format(
+      throw Unsupported(
           "{}. Without it nothing is convolved on this GPU; scripts/setup --with-cuda brings it",
-          error.what()));
+          error.what());
     }
   }();
   Cudnn library;
@@ -60,8 +60,7 @@ void Cudnn::check(abi::CudnnStatus status, std::string_view call, std::string_vi
   const std::string all = detail.empty() ? words : fmt::format("{}: {}", words, detail);
   if (words.find("NOT_SUPPORTED") != std::string::npos ||
       words.find("ARCH_MISMATCH") != std::string::npos) {
-    throw Unsupported(
-        fmt::format("cuDNN {}: {} answers {} ({})", facts.version, name, all, status));
+    throw Unsupported("cuDNN {}: {} answers {} ({})", facts.version, name, all, status);
   }
   throw LibraryError(
       "cuDNN", name, status, all, words.find("EXECUTION_FAILED") != std::string::npos);
@@ -90,7 +89,7 @@ std::unique_ptr<Convolution> cudnn_convolution(Device& device,
   if (interface.empty() || interface == "legacy")
     return cudnn_legacy_convolution(device, stream, shape);
   if (interface == "graph") return cudnn_graph_convolution(device, stream, shape);
-  throw Unsupported(fmt::format("cuDNN has no interface '{}' for convolutions", interface));
+  throw Unsupported("cuDNN has no interface '{}' for convolutions", interface);
 }
 
 }  // namespace launchgap::cuda

@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdlib>
 
-#include <fmt/format.h>
-
 #include "harness/core/errors.h"
 #include "kernels/images.h"
 
@@ -17,8 +15,7 @@ std::string wanted_form() {
   const char* text = std::getenv("LAUNCHGAP_KERNELS");
   std::string form = text && *text ? text : "auto";
   if (form != "auto" && form != "native" && form != "portable") {
-    throw UsageError(
-        fmt::format("LAUNCHGAP_KERNELS is '{}': it can be auto, native or portable", form));
+    throw UsageError("LAUNCHGAP_KERNELS is '{}': it can be auto, native or portable", form);
   }
   return form;
 }
@@ -36,23 +33,23 @@ void require_native_form(const KernelDescription& kernel,
                          int compute_capability) {
   if (kernel.native_from == 0) return;
   if (compute_capability < kernel.native_from) {
-    throw Unsupported(fmt::format("kernel {} needs compute capability {}.{}, and this is {}.{}",
-                                  kernel.name,
-                                  kernel.native_from / 10,
-                                  kernel.native_from % 10,
-                                  compute_capability / 10,
-                                  compute_capability % 10));
+    throw Unsupported("kernel {} needs compute capability {}.{}, and this is {}.{}",
+                      kernel.name,
+                      kernel.native_from / 10,
+                      kernel.native_from % 10,
+                      compute_capability / 10,
+                      compute_capability % 10);
   }
   const bool built = std::ranges::any_of(kernels::native_architectures(), [&](int built_for) {
     return built_for >= kernel.native_from && built_for <= compute_capability;
   });
   if (native.empty() || !built) {
-    throw Unsupported(fmt::format(
+    throw Unsupported(
         "kernel {} exists in native form only, and this build was made without an nvcc that knows "
         "compute capability {}.{}",
         kernel.name,
         kernel.native_from / 10,
-        kernel.native_from % 10));
+        kernel.native_from % 10);
   }
 }
 
@@ -77,12 +74,11 @@ CudaModule::CudaModule(const Driver& driver,
         "this build carries no device code: it was built without clang and without nvcc. Install "
         "clang (scripts/setup does) and build again");
   } else {
-    throw Unsupported(
-        fmt::format("this build has no {} form of kernel {} for compute capability {}.{}",
-                    wanted == "auto" ? "native" : wanted,
-                    description.name,
-                    compute_capability / 10,
-                    compute_capability % 10));
+    throw Unsupported("this build has no {} form of kernel {} for compute capability {}.{}",
+                      wanted == "auto" ? "native" : wanted,
+                      description.name,
+                      compute_capability / 10,
+                      compute_capability % 10);
   }
   try {
     CHECK_CUDA(driver_, cuModuleGetFunction(&function_, module_, description.name));

@@ -21,27 +21,26 @@ const RuntimePlugin& load_plugin() {
                                   {},
                                   /*loader_alone=*/true});
     } catch (const Error& error) {
-      throw Unsupported(fmt::format(
+      throw Unsupported(
           "the runtime's launches need launchgap's plugin, which a build with nvcc makes: {}",
-          error.what()));
+          error.what());
     }
   }();
   const auto get = reinterpret_cast<const RuntimePlugin* (*)()>(file.find(kRuntimePluginSymbol));
   if (!get) {
-    throw Unsupported(
-        fmt::format("{} is of another version of launchgap: it has no {}; build it again",
-                    file.path(),
-                    kRuntimePluginSymbol));
+    throw Unsupported("{} is of another version of launchgap: it has no {}; build it again",
+                      file.path(),
+                      kRuntimePluginSymbol);
   }
   const RuntimePlugin& plugin = *get();
   LoadedLibrary facts = file.facts();
   facts.version = cuda_version_text(plugin.runtime_version);
   note_loaded(facts);
   if (const int code = plugin.prepare(); code != 0) {
-    throw Unsupported(fmt::format("the CUDA runtime {} of the plugin cannot launch here: {}: {}",
-                                  facts.version,
-                                  plugin.name(code),
-                                  plugin.text(code)));
+    throw Unsupported("the CUDA runtime {} of the plugin cannot launch here: {}: {}",
+                      facts.version,
+                      plugin.name(code),
+                      plugin.text(code));
   }
   return plugin;
 }

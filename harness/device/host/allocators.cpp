@@ -146,8 +146,7 @@ class HostVirtualMemory : public VirtualMemory {
  private:
   void check_whole_pages(const void* from, std::size_t bytes) const {
     if (bytes == 0 || bytes % page_ != 0 || reinterpret_cast<std::uintptr_t>(from) % page_ != 0)
-      throw Error(
-          fmt::format("{} bytes at {} are not whole pages of {} bytes", bytes, from, page_));
+      throw Error("{} bytes at {} are not whole pages of {} bytes", bytes, from, page_);
   }
   [[noreturn]] static void fail(const char* call) {
     const int code = errno;
@@ -176,7 +175,7 @@ std::unique_ptr<Allocator> make_allocator(AllocatorKind kind, Device& device) {
                                  device.facts().memory_bytes.value_or(allocatable_bytes(device)),
                                  [&device] { return allocatable_bytes(device); });
     default:
-      throw Unsupported(fmt::format("the host has no allocator {}", info_of(kind).name));
+      throw Unsupported("the host has no allocator {}", info_of(kind).name);
   }
 }
 

@@ -264,13 +264,13 @@ class HostDevice : public Device {
     if (library.empty()) library = single ? "openblas" : "onednn";
     if (library == "openblas") return openblas_matmul(library_queue(stream), shape, threads());
     if (library == "onednn") return onednn_matmul(library_queue(stream), shape, threads());
-    throw Unsupported(fmt::format("the host has no library '{}'", library));
+    throw Unsupported("the host has no library '{}'", library);
   }
   std::unique_ptr<Convolution> convolution(Stream& stream,
                                            const ConvolutionShape& shape,
                                            std::string_view interface) override {
     if (!interface.empty() && interface != "onednn")
-      throw Unsupported(fmt::format("the host has no interface '{}' for convolutions", interface));
+      throw Unsupported("the host has no interface '{}' for convolutions", interface);
     return onednn_convolution(library_queue(stream), shape, threads());
   }
   std::unique_ptr<Allocator> allocator(Stream&, AllocatorKind kind) override {

@@ -380,13 +380,13 @@ std::unique_ptr<Convolution> onednn_convolution(Queue& queue,
                                                 const ConvolutionShape& shape,
                                                 int threads) {
   if (shape.type.name != "fp32" && shape.type.name != "bf16")
-    throw Unsupported(fmt::format("the host convolves no {} tensors", shape.type.name));
+    throw Unsupported("the host convolves no {} tensors", shape.type.name);
   return made_by_worker<OneDnnConvolution>(queue, shape, threads);
 }
 
 std::unique_ptr<Matmul> onednn_matmul(Queue& queue, const MatmulShape& shape, int threads) {
   if (shape.type.name != "fp32" && shape.type.name != "bf16" && shape.type.name != "int8")
-    throw Unsupported(fmt::format("oneDNN multiplies no {} matrices on the host", shape.type.name));
+    throw Unsupported("oneDNN multiplies no {} matrices on the host", shape.type.name);
   return made_by_worker<OneDnnMatmul>(queue, shape, threads);
 }
 

@@ -37,7 +37,7 @@ OneDnn& OneDnn::get(int threads) {
     try {
       library = load();
     } catch (const Error& error) {
-      throw Unsupported(fmt::format("{}. Install libdnnl-dev (scripts/setup does)", error.what()));
+      throw Unsupported("{}. Install libdnnl-dev (scripts/setup does)", error.what());
     }
   }
   return *library;
@@ -47,8 +47,8 @@ void OneDnn::check(dnnl_status_t status, const char* call) const {
   if (status == dnnl_success) return;
   if (status == dnnl_unimplemented) {
     const std::string text(call);
-    throw Unsupported(fmt::format(
-        "oneDNN {}: {} answers unimplemented", version, text.substr(0, text.find('('))));
+    throw Unsupported(
+        "oneDNN {}: {} answers unimplemented", version, text.substr(0, text.find('(')));
   }
   const std::string text = status == dnnl_out_of_memory       ? "out of memory"
                            : status == dnnl_invalid_arguments ? "invalid arguments"
@@ -87,8 +87,8 @@ OneDnn OneDnn::load() {
 dnnl_data_type_t data_type(ElementType type) {
   const auto need_unit = [](bool has, const char* what) {
     if (!has) {
-      throw Unsupported(fmt::format(
-          "this CPU has no vector unit for {}; emulated, it would be slower than FP32", what));
+      throw Unsupported(
+          "this CPU has no vector unit for {}; emulated, it would be slower than FP32", what);
     }
   };
   switch (type) {

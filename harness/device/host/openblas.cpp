@@ -54,8 +54,7 @@ struct OpenBlas {
       try {
         library = load();
       } catch (const Error& error) {
-        throw Unsupported(
-            fmt::format("{}. Install libopenblas0 (scripts/setup does)", error.what()));
+        throw Unsupported("{}. Install libopenblas0 (scripts/setup does)", error.what());
       }
     }
     library->set_num_threads(threads);
@@ -152,7 +151,7 @@ class OpenBlasMatmul : public Matmul {
 
 std::unique_ptr<Matmul> openblas_matmul(Queue& queue, const MatmulShape& shape, int threads) {
   if (shape.type.name != "fp32" && shape.type.name != "fp64")
-    throw Unsupported(fmt::format("OpenBLAS multiplies no {} matrices", shape.type.name));
+    throw Unsupported("OpenBLAS multiplies no {} matrices", shape.type.name);
   // Loaded by the queue's worker: OpenBLAS starts its threads at load, and they inherit the
   // loader's CPUs.
   OpenBlas* library = nullptr;

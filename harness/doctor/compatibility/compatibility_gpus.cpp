@@ -169,10 +169,10 @@ GpuIdentity require_gpu(std::string_view text) {
   if (const auto capability = Capability::parse(text); capability && !life_of(*capability)) {
     const auto& rows = tables().architectures;
     const auto [oldest, newest] = std::ranges::minmax(rows, {}, &ArchitectureRow::capability);
-    throw UsageError(fmt::format("no table has compute capability {}; known are {} to {}",
-                                 capability->text(),
-                                 oldest.capability.text(),
-                                 newest.capability.text()));
+    throw UsageError("no table has compute capability {}; known are {} to {}",
+                     capability->text(),
+                     oldest.capability.text(),
+                     newest.capability.text());
   }
   if (auto gpu = find_gpu(text)) return *std::move(gpu);
   std::string message = fmt::format("no table has a GPU '{}'", printable(text, 80));

@@ -79,8 +79,7 @@ class CsvRow {
   Source source() const { return {text("source")}; }
 
   [[noreturn]] void fail(std::string_view column, std::string_view what) const {
-    throw Error(fmt::format(
-        "{}: {} '{}' {}", table_.where(index_), column, table_.at(index_, column), what));
+    throw Error("{}: {} '{}' {}", table_.where(index_), column, table_.at(index_, column), what);
   }
 
  private:
@@ -95,7 +94,7 @@ std::vector<Value> read(const TextOf& text_of,
   const CsvTable table = CsvTable::parse(text_of(name), "data/" + name);
   std::vector<Value> values;
   for (std::size_t i = 0; i < table.size(); ++i) values.push_back(row(CsvRow(table, i)));
-  if (values.empty()) throw Error(fmt::format("data/{} has no rows", name));
+  if (values.empty()) throw Error("data/{} has no rows", name);
   return values;
 }
 
@@ -227,7 +226,7 @@ FrameworkLibraryRow framework_library(const CsvRow& row) {
 
 Version version_in(std::string_view text, std::string_view set) {
   if (auto version = Version::parse(text)) return *std::move(version);
-  throw Error(fmt::format("'{}' is no set of versions: '{}' is no version", set, text));
+  throw Error("'{}' is no set of versions: '{}' is no version", set, text);
 }
 
 /// 2.12 of 2.11: the first version after all of 2.11.x.
@@ -266,7 +265,7 @@ Tables Tables::parse(const TextOf& text_of) {
   try {
     t.made = field<std::string>(parse_json(text_of("made.json")), "made");
   } catch (const Error& error) {
-    throw Error(fmt::format("data/made.json: {}", error.what()));
+    throw Error("data/made.json: {}", error.what());
   }
   return t;
 }
@@ -305,8 +304,7 @@ VersionSet::VersionRange VersionSet::parse_item(std::string_view text) {
   if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
     const Version first = version_in(text.substr(0, dash), set);
     const Version last = version_in(text.substr(dash + 1), set);
-    if (last < first)
-      throw Error(fmt::format("'{}' is no set of versions: it runs backwards", set));
+    if (last < first) throw Error("'{}' is no set of versions: it runs backwards", set);
     return {first, last, after(last)};
   }
   const Version version = version_in(text, set);

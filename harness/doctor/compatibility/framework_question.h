@@ -1,4 +1,5 @@
-// How one question about a framework is answered, step by step; frameworks.h is the interface.
+// How one question about a framework is answered, step by step; framework_answer.h is the
+// interface.
 #pragma once
 
 #include <cstddef>

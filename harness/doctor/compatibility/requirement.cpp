@@ -29,7 +29,7 @@ constexpr auto kPackages = std::to_array<KnownPackage>({{"tensorflow", "tensorfl
                                                         {"pytorch", "torch"}});
 
 [[noreturn]] void refuse(std::string_view text, std::string_view what) {
-  throw UsageError(fmt::format("'{}': {}; {}", printable(text, 120), what, kExamples));
+  throw UsageError("'{}': {}; {}", printable(text, 120), what, kExamples);
 }
 
 std::string_view trim(std::string_view text) {

@@ -56,10 +56,10 @@ void check(const WhatIf& question, const Installation& installation) {
   if (question.driver.empty() || question.cuda.empty() || !installation.driver) return;
   const Verdict serves = driver_serves_toolkit(*installation.driver, installation.toolkits.front());
   if (serves.no()) {
-    throw UsageError(fmt::format("--driver {} and --cuda {} do not go together: {}",
-                                 question.driver,
-                                 question.cuda,
-                                 serves.reason));
+    throw UsageError("--driver {} and --cuda {} do not go together: {}",
+                     question.driver,
+                     question.cuda,
+                     serves.reason);
   }
 }
 
@@ -70,7 +70,7 @@ void check_is_a_question(const WhatIf& question) {
                                       std::pair("--cuda", &question.cuda),
                                       std::pair("--cudnn", &question.cudnn)}) {
     if (!value->empty())
-      throw UsageError(fmt::format("{} needs --for or --gpu: what is to be answered?", option));
+      throw UsageError("{} needs --for or --gpu: what is to be answered?", option);
   }
 }
 

@@ -65,7 +65,7 @@ void probe_driver() {
   const auto get_version = function_in<int(int*)>(library, "cuDriverGetVersion");
   const auto initialise = function_in<int(unsigned)>(library, "cuInit");
   if (!get_version || !initialise)
-    throw Error(fmt::format("{} has no cuInit: it is no CUDA driver", library.path()));
+    throw Error("{} has no cuInit: it is no CUDA driver", library.path());
   announce("cuDriverGetVersion");
   int version = 0;
   if (get_version(&version) == 0 && version > 0) tell({{"cuda_version", version}});

@@ -2,8 +2,6 @@
 #include <memory>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
@@ -66,8 +64,7 @@ void prove_kernel(Device& device, Json& told) {
   unsigned count = 0;
   device.read(*counter, 0, &count, sizeof count);
   if (count != kLaunches)
-    throw WrongResult(
-        fmt::format("{} launches of a kernel that adds one made {}", kLaunches, count));
+    throw WrongResult("{} launches of a kernel that adds one made {}", kLaunches, count);
   device.check();
 }
 

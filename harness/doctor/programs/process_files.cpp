@@ -230,12 +230,11 @@ pid_t parse_pid(std::string_view text) {
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), pid);
   if (failed == std::errc::result_out_of_range ||
       (failed == std::errc() && end == text.data() + text.size() && pid > kMaxPid)) {
-    throw UsageError(fmt::format(
-        "--pid {} is no process id: they go up to {} on Linux", printable(text), kMaxPid));
+    throw UsageError(
+        "--pid {} is no process id: they go up to {} on Linux", printable(text), kMaxPid);
   }
   if (failed != std::errc() || end != text.data() + text.size() || pid <= 0) {
-    throw UsageError(
-        fmt::format("--pid '{}' is no process id: a positive number is", printable(text)));
+    throw UsageError("--pid '{}' is no process id: a positive number is", printable(text));
   }
   return pid;
 }

@@ -64,7 +64,7 @@ const Cupti& Cupti::get() {
 #undef LAUNCHGAP_LOAD
     loaded->facts = file.facts();
     if (loaded->cuptiGetVersion(&loaded->version) != abi::kSuccess)
-      throw Error(fmt::format("CUPTI ({}) does not tell its version", file.path()));
+      throw Error("CUPTI ({}) does not tell its version", file.path());
     loaded->facts.version = version_text(loaded->version);
     return loaded;
   }();
