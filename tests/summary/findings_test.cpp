@@ -226,8 +226,8 @@ TEST_F(Findings, TheFlagAgreesIfItComesLaterThanTheKernelByNoMoreThanAnEchoAndAM
 /// record of another shape end the report: it is named.
 TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
   const auto write =
-      [&](const std::string& process_config, const char* state, const Json& kernels) {
-        RecordWriter writer = begin_run("GPU-1", "traced", process_config, 0);
+      [&](const std::string& process_config, const char* state, const Json& kernels, int run = 0) {
+        RecordWriter writer = begin_run("GPU-1", "traced", process_config, run);
         Json trace = new_record("trace");
         trace["case"] = kIdle;
         trace["state"] = state;
@@ -235,14 +235,18 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
         writer.write(trace);
         end(writer);
       };
-  const Json one = {{{"name", "k"},
-                     {"grid", {1, 1, 1}},
-                     {"block", {32, 1, 1}},
-                     {"count", 7},
-                     {"total_ns", 700},
-                     {"shortest_ns", 90},
-                     {"longest_ns", 110}}};
+  const auto kernels = [](int count, int total_ns, int shortest_ns, int longest_ns) {
+    return Json{{{"name", "k"},
+                 {"grid", {1, 1, 1}},
+                 {"block", {32, 1, 1}},
+                 {"count", count},
+                 {"total_ns", total_ns},
+                 {"shortest_ns", shortest_ns},
+                 {"longest_ns", longest_ns}}};
+  };
+  const Json one = kernels(7, 700, 90, 110);
   write("launch", "ok", one);
+  write("launch", "ok", kernels(3, 320, 95, 120), 1);
   write("launch+trace_level=kernels", "ok", one);
   write("matmul", "invalid:dropped", one);
   write("convolution", "ok", 5);
@@ -254,7 +258,7 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
                                    HasSubstr("\"kernels\": an entry is a number and no object")));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_THAT(fmt::format("{}", fmt::join(rows[0], ",")),
-              HasSubstr("k,1x1x1,32x1x1,no,7,700,100,90,110"));
+              HasSubstr("k,1x1x1,32x1x1,no,10,1020,102,90,120"));
 }
 
 TEST_F(Findings, EveryTableIsWrittenForAnEmptySessionToo) {

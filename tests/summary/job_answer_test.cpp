@@ -20,6 +20,9 @@ struct Recorded {
   RecordingRecord recording;
   JobRecord job;
   TraceCounts counts;
+  std::string device = "GPU-1";
+  std::size_t idle_launches = 0;  // on an idle stream
+  double length_ns = 1e9;
 
   explicit Recorded(Idle idle = {}) : idle(std::move(idle)) {
     recording.file = "job.json";
@@ -41,19 +44,25 @@ struct Recorded {
 class Answers : public WrittenSession {
  protected:
   void write(const Recorded& run, int replicate = 0) {
-    RecordWriter writer = begin_run("GPU-1", "recorded", "recorded", replicate);
+    RecordWriter writer = begin_run(run.device, "recorded", "recorded", replicate);
     writer.write(record_to_json(run.recording));
     TraceRecord trace;
     trace.case_name = "recorded/launch";
     trace.state = "recorded";
     trace.counts = run.counts;
+    trace.kernels = {{"k", {1, 1, 1}, {32, 1, 1}, 1, 100'000'000, 100'000'000, 100'000'000}};
     writer.write(record_to_json(trace));
+    if (run.idle_launches > 0) {
+      const char* const on_idle = "recorded/launch/stream:idle";
+      columns(writer, on_idle, {{"api_record_ns", std::vector<double>(run.idle_launches, 4000)}});
+      summary(writer, on_idle, "ok");
+    }
     writer.write(record_to_json(run.job));
     if (!run.idle.empty()) {
       double all = 0;
-      std::vector<Column> of_job = {{"step_ns", {1e9}}};
+      std::vector<Column> of_job = {{"step_ns", {run.length_ns}}};
       for (const auto& [metric, share] : run.idle) {
-        of_job.push_back({metric, {share * 1e9}});
+        of_job.push_back({metric, {share * run.length_ns}});
         all += share;
       }
       of_job.push_back({"gpu_idle_share", {all}});
@@ -227,6 +236,29 @@ TEST_F(Answers, AJobOfManyProcessesStandsOnOneScreen) {
   EXPECT_LE(std::ranges::count(text, '\n'), 10);
   EXPECT_THAT(text, HasSubstr("rank 39: launch-bound, GPU idle 69 %")) << "the most idle first";
   EXPECT_THAT(text, HasSubstr("and 37 more: recordings.csv."));
+}
+
+TEST_F(Answers, EachGpusRowsHaveItsOwnLaunchesAndShares) {
+  add_device("GPU-2");
+  for (const int gpu : {1, 2}) {
+    Recorded run(Idle{{"idle_launch_ns", 0.5}});
+    run.device = "GPU-" + std::to_string(gpu);
+    run.idle_launches = static_cast<std::size_t>(3 * gpu);
+    run.length_ns = 1e9 / gpu;
+    write(run);
+  }
+  const SessionData session = read();
+  const auto column = [&](const char* table, std::string_view key) {
+    const Table& found = table_named(table);
+    const auto at = std::ranges::find(found.columns, key, &ColumnInfo::key) - found.columns.begin();
+    std::vector<std::string> cells;
+    for (const auto& line : lines_of(found, session))
+      cells.push_back(line.at(static_cast<std::size_t>(at - 1)));  // without the session's id
+    return cells;
+  };
+  EXPECT_THAT(column("recordings.csv", "device_id"), ElementsAre("GPU-1", "GPU-2"));
+  EXPECT_THAT(column("recordings.csv", "idle_launches"), ElementsAre("3", "6"));
+  EXPECT_THAT(column("kernels.csv", "gpu_share"), ElementsAre("0.1", "0.2"));
 }
 
 TEST_F(Answers, EachProcessHasItsOwnCounts) {
