@@ -87,7 +87,7 @@ TEST_F(EqualBits, ThatOwnWorkspacesDoNotBringHaveAnotherRemedy) {
 }
 
 TEST_F(EqualBits, ThatProcessesDoNotHaveAreOneFinding) {
-  process({of("again", 1, "0001"), of("streams_own", 1, "000a")});
+  process({of("again", 1, "0001"), of("streams_own", 1, "000a"), of("workspace", 1, "000b")});
   process({of("again", 1, "0002"), of("streams_own", 1, "000a")});
   process({of("again", 1, "0001"), of("streams_own", 1, "000a")});
   const SessionData session = read();
@@ -96,7 +96,8 @@ TEST_F(EqualBits, ThatProcessesDoNotHaveAreOneFinding) {
   EXPECT_EQ(found.severity, Severity::act);
   EXPECT_EQ(found.sentence,
             "Of 1 of 2 products, the results of fresh processes differ in bits though nothing else "
-            "does.");
+            "does.")
+      << "what one process alone computed is compared with nothing";
   EXPECT_EQ(text_of(found.evidence[0]),
             of("again").case_name + ": 2 different results in 3 processes");
 }

@@ -245,6 +245,8 @@ TEST_F(Answers, EachGpusRowsHaveItsOwnLaunchesAndShares) {
     run.device = "GPU-" + std::to_string(gpu);
     run.idle_launches = static_cast<std::size_t>(3 * gpu);
     run.length_ns = 1e9 / gpu;
+    run.counts.joined = 500;
+    run.counts.kernels = gpu == 1 ? 0 : 1000;
     write(run);
   }
   const SessionData session = read();
@@ -258,6 +260,7 @@ TEST_F(Answers, EachGpusRowsHaveItsOwnLaunchesAndShares) {
   };
   EXPECT_THAT(column("recordings.csv", "device_id"), ElementsAre("GPU-1", "GPU-2"));
   EXPECT_THAT(column("recordings.csv", "idle_launches"), ElementsAre("3", "6"));
+  EXPECT_THAT(column("recordings.csv", "joined_share"), ElementsAre("", "0.5"));
   EXPECT_THAT(column("kernels.csv", "gpu_share"), ElementsAre("0.1", "0.2"));
 }
 
@@ -268,8 +271,14 @@ TEST_F(Answers, EachProcessHasItsOwnCounts) {
     run.job.all_launches = 2000 + i;
     write(run, i);
   }
+  Recorded
+      of_before;  // without `all_launches`, and without a count of launches that have no kernel
+  of_before.job.all_launches.reset();
+  write(of_before, 3);
   const SessionData session = read();
   for (const RecordedProcess& process : recorded_processes(session)) {
+    EXPECT_EQ(process.unknown_launches(), 0);
+    if (process.info.replicate == 3) continue;
     EXPECT_EQ(process.counts.launches, 1000u + process.info.replicate);
     EXPECT_EQ(process.job.all_launches, 2000 + process.info.replicate);
   }
