@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "compares_times: what it measures needs a CPU. If it fails while others have them, it is put off, or tried again"
-        " and then skipped",
+        " and then skipped; with alone=True it is put off at once, since it fails beside others",
     )
 
 
@@ -110,6 +110,21 @@ def _own_seconds() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
+def _put_off(item: pytest.Item, why: str) -> None:
+    if put_off := item.config.getoption("--put-off"):
+        with put_off.open("a", encoding="utf-8") as file:
+            file.write(f"{item.nodeid}\n")
+        pytest.skip(f"put off: {why}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before its fixtures."""
+    marker = item.get_closest_marker("compares_times")
+    if marker and marker.kwargs.get("alone"):
+        _put_off(item, "it is to run alone")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """On a machine that nothing else uses, a failure is a failure."""
@@ -124,10 +139,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         if others <= MOST_OF_OTHERS:
             raise
         said = f"other programs had {100 * others:.0f} % of the CPUs meanwhile"
-        if put_off := pyfuncitem.config.getoption("--put-off"):
-            with put_off.open("a", encoding="utf-8") as file:
-                file.write(f"{pyfuncitem.nodeid}\n")
-            pytest.skip(f"put off: {said}")
+        _put_off(pyfuncitem, said)
         if getattr(pyfuncitem, "execution_count", TRIES) >= TRIES:
             pytest.skip(f"invalid: {said}, {TRIES} times in a row")
         raise BusyMachine(said) from failure

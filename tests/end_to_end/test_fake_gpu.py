@@ -18,7 +18,7 @@ def rows_of(session, benchmark, metric, part=""):
     ]
 
 
-@pytest.mark.compares_times
+@pytest.mark.compares_times(alone=True)
 def test_launch_times_are_the_ones_of_the_node(run, make_node):
     _, session = run("launch/null", node=make_node(**CONSTANT))
     (api,) = rows_of(session, "launch/null", "api_ns")

@@ -188,7 +188,7 @@ def test_a_fresh_process_is_one_sample_and_they_have_a_number_of_their_own(run, 
     assert by_process_config["launch+loading=lazy"]["kernel_form"] in ("native", "portable")
 
 
-@pytest.mark.compares_times
+@pytest.mark.compares_times(alone=True)
 def test_first_launches_are_taken_apart(run, make_node):
     node = make_node(**QUIET | {"init_ns": 30e6, "context_ns": 50e6, "module_ns": 4e6, "lazy_ns": 7e6, "jit_ns": 90e6})
     _, session = run("launch/first", runs=3, node=node)
@@ -275,7 +275,7 @@ def test_a_cache_in_which_the_driver_leaves_nothing_is_unsupported_and_not_a_tim
     assert "kept nothing" in summaries[0]["reason"] and str(empty) in summaries[0]["reason"]
 
 
-@pytest.mark.compares_times
+@pytest.mark.compares_times(alone=True)
 def test_past_the_queues_limit_a_launch_takes_as_long_as_a_kernel(run, make_node):
     node = make_node(**QUIET | {"queue_depth": 300, "call_ns": 3000, "launch_ns": 5000, "kernel_ns": 5000})
     _, session = run("launch/queue", runs=2, node=node)

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from shipped import BUILD, NODES, environment
 
-pytestmark = pytest.mark.compares_times
+pytestmark = pytest.mark.compares_times(alone=True)
 
 MILLION, TEN, HUNDRED = (f"trace/decode_and_join/{n}000000" for n in (1, 10, 100))
 SUMMARY = "records/read_and_summarise/10000000"

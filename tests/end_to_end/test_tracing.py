@@ -387,7 +387,7 @@ def test_what_nvml_lacks_is_missing_and_not_zero(run, make_node, export, nvml, f
 # --- the flag's cross-check ---
 
 
-@pytest.mark.compares_times
+@pytest.mark.compares_times(alone=True)
 def test_the_flag_comes_after_the_kernel_begins(run, make_node, export):
     _, session = run("launch/(flag|echo)", runs=2, trace="on", node=make_node(**QUIET))
     (check,) = table(export(session) / "flag_check.csv")
