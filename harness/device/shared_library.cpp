@@ -174,8 +174,6 @@ std::string cudnn_version_text(std::size_t version) {
              : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
 }
 
-namespace fs = std::filesystem;
-
 namespace {
 
 using Environment = std::map<std::string, std::string>;

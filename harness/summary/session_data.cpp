@@ -399,8 +399,6 @@ SessionData read_session(const fs::path& folder) {
   return session;
 }
 
-namespace fs = std::filesystem;
-
 void read_replays(SessionData& session) {
   constexpr std::size_t kLongest = std::size_t{256} << 20;
   std::vector<fs::path> files;
