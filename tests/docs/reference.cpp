@@ -1,7 +1,9 @@
-// Prints tables.json: what the docs' tables and the tests of the page are made from; and how
-// quantities are written, for the test that the page writes them so too.
+// Prints tables.json: what the docs' tables and the tests of the page are made from; how
+// quantities are written, for the test that the page writes them so too; and patterns of
+// allocations.
 #include <cstdio>
 
+#include "harness/allocation/patterns.h"
 #include "harness/core/text.h"
 #include "harness/summary/all_tables.h"
 
@@ -16,6 +18,10 @@ int main() {
     }
     described["quantities"].push_back({0.0, unit, launchgap::quantity(0.0, unit)});
     described["quantities"].push_back({-2310.0, unit, launchgap::quantity(-2310.0, unit)});
+  }
+  for (const auto& [pattern, about, parameters] : launchgap::allocation::patterns()) {
+    for (const auto& [name, usual, least, most, meaning] : parameters)
+      described["patterns"].push_back({pattern, name, usual, least, most, meaning});
   }
   return std::puts(described.dump(1).c_str()) < 0;
 }
