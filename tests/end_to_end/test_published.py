@@ -130,6 +130,13 @@ WRONG = {
         "line 3, column source: 'a page', and 'a sheet' of the same case in line 2"),
     "a time that the rate is not of": (HEAD + LINE + TIME.replace("350", "350000"),
         "line 3, column value: with the tflops in line 2 it makes 5.25e+08 operations, and the case has 5.24e+05"),
+    "a time of half of the operations": (HEAD + LINE + TIME.replace("350", "174"),
+        "line 3, column value: with the tflops in line 2 it makes 2.61e+05 operations"),
+    "a time of twice the operations": (HEAD + LINE + TIME.replace("350", "700"),
+        "line 3, column value: with the tflops in line 2 it makes 1.05e+06 operations"),
+    "a long name": (HEAD + LINE.replace("Tesla K40", "K" * 301), "line 2, column gpu: it has 301 bytes, and may have 300"),
+    "a long source": (HEAD + LINE.replace("a sheet", "s" * 2001),
+        "line 2, column source: it has 2001 bytes, and may have 2000"),
     "a rate that the time is not of": (HEAD + TIME + LINE.replace("1.5", "0.7"),
         "line 3, column value: with the device_ns in line 2 it makes 2.45e+05 operations"),
     "another licence": (HEAD + LINE + TIME.replace("MIT", "GPL"), "line 3, column licence: 'GPL', and 'MIT' of the same"),
@@ -156,6 +163,8 @@ WRONG = {
     "twice": (HEAD + LINE + LINE, "line 3, column case: a value of it is in line 2 already"),
     "an unknown metric": (HEAD + LINE.replace("tflops", "tflop"), "line 2, column metric: there is no metric 'tflop'"),
     "another unit": (HEAD + LINE.replace("TFLOP/s", "GFLOP/s"), "line 2, column unit: tflops is in TFLOP/s"),
+    "too large for a rate": (HEAD + LINE.replace("1.5", "1.01e30"),
+        "line 2, column value: '1.01e30' is not from 1e-30 to 1e+30"),
     "too small for a time": (HEAD + LINE.replace("1.5", "1e-320"),
         "line 2, column value: '1e-320' is not from 1e-30 to 1e+30"),
     "no benchmark": (HEAD + LINE.replace("matmul/shapes", "../shapes"), "line 2, column benchmark: '../shapes' is none"),
@@ -168,6 +177,22 @@ WRONG = {
     "cut off": (HEAD + LINE + LINE[:40], "its last line has no end"),
     "not UTF-8": ((HEAD + LINE).encode() + b"\xff\n", "line 3: not UTF-8"),
 }  # fmt: skip
+
+
+WITHIN = {
+    "a time of half of the operations": HEAD + LINE + TIME.replace("350", "175"),
+    "a time of twice the operations": HEAD + LINE + TIME.replace("350", "699"),
+    "a long name": HEAD + LINE.replace("Tesla K40", "K" * 300),
+    "a long source": HEAD + LINE.replace("a sheet", "s" * 2000),
+    "a large rate": HEAD + LINE.replace("1.5", "1e30"),
+    "a small rate": HEAD + LINE.replace("1.5", "1e-30"),
+}
+
+
+@pytest.mark.parametrize("within", WITHIN)
+def test_what_is_just_within_its_limits_is_read(published, within):
+    done, _ = published(WITHIN[within])
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("wrong", WRONG)

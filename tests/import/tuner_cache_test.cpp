@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include "tests/error_of.h"
@@ -65,8 +65,23 @@ TEST_F(TunerCaches, AreRefusedWithLineAndColumn) {
   EXPECT_THAT(refused("\"1,1\":{\"time\":1},\n\"\xFF\":{\"time\":1}"),
               HasSubstr("line 4, column "));
   EXPECT_THAT(refused("\"1\\u0000\":{\"time\":1}"), HasSubstr("control characters"));
-  EXPECT_THAT(refused(fmt::format(R"("{}":{{"time":1}})", std::string(400, '1'))),
-              HasSubstr("a text of 400 characters"));
+  EXPECT_THAT(refused(fmt::format(R"("{}":{{"time":1}})", std::string(301, '1'))),
+              HasSubstr("a text of 301 characters"));
+}
+
+TEST_F(TunerCaches, MayBeAsLongAndAsManyAsTheirLimits) {
+  const auto with_parameters = [&](std::size_t count) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) names.push_back(fmt::format("\"P{}\"", i));
+    return file(fmt::format(
+        R"({{"device_name":"A","kernel_name":"k","problem_size":[64],"tune_params_keys":[{}],)"
+        R"("tune_params":{{}},"cache":{{"{}":{{"time":1}}}}}})",
+        fmt::join(names, ","),
+        std::string(300, '1')));
+  };
+  EXPECT_THAT(read_tuner_cache(with_parameters(64)).parameters, SizeIs(64));
+  EXPECT_THAT(error_of([&] { read_tuner_cache(with_parameters(65)); }),
+              HasSubstr("more than 64 parameters"));
 }
 
 TEST_F(TunerCaches, ThatAreCutOffSaySo) {
