@@ -166,5 +166,25 @@ TEST(LaunchCases, AreApartFromTheOneBeforeOfTheirThreadOnWhicheverGpuAndOfWhiche
               ElementsAre(900));
 }
 
+TEST(LaunchCases, WaitInAQueueFromTheEndOfTheirCall) {
+  Job job = Job().call(1000, 1100, 1).kernel(1100, 1200, 1, kStream);  // at once
+  job.call(2000, 2100, 2).kernel(2099, 2200, 2, kStream);              // while it is called
+  job.call(3000, 3100, 3).kernel(3101, 3200, 3, kStream);
+  const auto all = launches(job);
+  EXPECT_THAT(values(all, "recorded/launch/stream:idle", "launch_ns"), ElementsAre(100, 99, 101));
+  EXPECT_THAT(values(all, "recorded/launch/stream:idle", "queue_ns"), ElementsAre(0, -1, 1));
+  EXPECT_THAT(values(all, "recorded/launch/stream:idle", "kernel_ns"), ElementsAre(100, 101, 99));
+}
+
+TEST(LaunchCases, OfGraphsHaveTheKernelsThatAreKnown) {
+  Job job = Job().call(1000, 1100, 1, Purpose::launch_graph).graph(1500, 1900, 1, kStream);
+  job.call(3000, 3100, 2, Purpose::launch_graph).kernel(3500, 3600, 2, kStream);
+  job.kernel(3600, 3700, 2, kStream);
+  const auto all = launches(job);
+  EXPECT_THAT(values(all, "recorded/graph/stream:idle", "graph_ns"), ElementsAre(400, 200));
+  EXPECT_THAT(values(all, "recorded/graph/stream:idle", "kernels"), ElementsAre(-1, 2))
+      << "of a graph that was recorded as a whole nobody knows";
+}
+
 }  // namespace
 }  // namespace launchgap::recording
