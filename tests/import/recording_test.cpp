@@ -49,6 +49,32 @@ TEST(Process, CountsStreamsAndThreadsAsTheyCome) {
   EXPECT_EQ(process.thread("b"), 0u);
 }
 
+TEST(Process, CountsWhatItsAllocationsComeTo) {
+  using Action = AllocationAction;
+  Process process;
+  const auto add =
+      [&](std::int64_t at_ns, std::uint64_t address, std::uint64_t bytes, Action action) {
+        process.allocations.push_back({at_ns, address, bytes, 0, 0, 0, action});
+      };
+  add(30, 0xA, 100, Action::release);  // they are counted in the order of their times
+  add(10, 0xA, 100, Action::allocate);
+  add(20, 0xB, 40, Action::allocate);
+  add(40, 0xC, 7, Action::release);    // of what was there before
+  add(50, 0xB, 60, Action::allocate);  // its release was not recorded
+  add(60, 0, 1000, Action::fail);
+  process.allocations.push_back({70, 0xD, 500, 1, 0, 0, Action::allocate});  // of another GPU
+  AllocationCounts expected;
+  expected.allocations = 3;
+  expected.releases = 1;
+  expected.failures = 1;
+  expected.unseen = 1;
+  expected.missing = 1;
+  expected.most_live_bytes = 140;
+  expected.live_at_end_bytes = 60;
+  EXPECT_EQ(count_allocations(process, 0), expected);
+  EXPECT_EQ(count_allocations(process, 1).live_at_end_bytes, 500u);
+}
+
 TEST(Recording, AddsUpWhatItLeavesOut) {
   Recording recording;
   recording.leave_out("calls");
