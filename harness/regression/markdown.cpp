@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/regression/report_forms.h"
 #include "harness/regression/report_words.h"
 
@@ -77,10 +78,10 @@ std::string what_changed(const Report& report) {
               "\n";
     }
     if (results.size() > kOfEach)
-      text += fmt::format("- and {} more, which are slower by less\n", results.size() - kOfEach);
+      text += fmt::format("- and {} more, slower by less\n", results.size() - kOfEach);
   }
   if (groups.size() > kMostGroups)
-    text += fmt::format("\n{} other changes are left out.\n", groups.size() - kMostGroups);
+    text += fmt::format("\nLeft out: {}.\n", counted(groups.size() - kMostGroups, "other change"));
   return text;
 }
 
@@ -102,7 +103,7 @@ std::string left_out(const Report& report) {
   for (std::size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i)
     text += fmt::format("- {} {}\n", groups[i].results.size(), plain(groups[i].what));
   if (groups.size() > kMostGroups)
-    text += fmt::format("- and for {} other reasons\n", groups.size() - kMostGroups);
+    text += fmt::format("- and for {}\n", counted(groups.size() - kMostGroups, "other reason"));
   return text;
 }
 

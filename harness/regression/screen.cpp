@@ -104,10 +104,10 @@ std::string what_changed(const Report& report, const Devices& devices) {
                     0) +
             "\n" + listed(results, kOfEach, devices, Say::but_what_changed);
     if (results.size() > kOfEach)
-      text += fmt::format("  and {} more, which are slower by less\n", results.size() - kOfEach);
+      text += fmt::format("  and {} more, slower by less\n", results.size() - kOfEach);
   }
   if (groups.size() > kMostGroups)
-    text += fmt::format("\n{} other changes are in --json.\n", groups.size() - kMostGroups);
+    text += fmt::format("\nIn --json: {}.\n", counted(groups.size() - kMostGroups, "other change"));
   return text;
 }
 
@@ -146,7 +146,8 @@ std::string left_out(const Report& report) {
     text += count + wrapped(groups[i].what, count.size()) + "\n";
   }
   if (groups.size() > kMostGroups)
-    text += fmt::format("      and for {} other reasons, in --json\n", groups.size() - kMostGroups);
+    text += fmt::format("      and for {}, in --json\n",
+                        counted(groups.size() - kMostGroups, "other reason"));
   return text;
 }
 

@@ -180,6 +180,31 @@ TEST(ReportOutputs, MarkdownHasNoMarksButItsOwn) {
                  "Compared with 10 runs each.**\n"));
 }
 
+TEST(ReportOutputs, ScreenAndMarkdownShowSoManyAndSayHowManyMore) {
+  const auto slower = [](std::size_t count, std::size_t changes) {
+    Report report = one_slower("H100");
+    for (std::size_t i = 1; i < count; ++i) report.results.push_back(report.results.front());
+    for (std::size_t i = 0; i < count; ++i) {
+      report.results[i].change = 0.1;
+      report.results[i].changed = {{"driver", "1", std::to_string(2 + i % changes)}};
+    }
+    return report;
+  };
+  EXPECT_THAT(markdown(slower(10, 1)), Not(HasSubstr("The worst")));
+  EXPECT_THAT(markdown(slower(11, 1)), HasSubstr("The worst 10 of 11."));
+  EXPECT_THAT(markdown(slower(5, 1)), Not(HasSubstr("more, slower")));
+  EXPECT_THAT(markdown(slower(6, 1)), HasSubstr("- and 1 more, slower by less\n"));
+  EXPECT_THAT(markdown(slower(8, 8)), Not(HasSubstr("Left out")));
+  EXPECT_THAT(markdown(slower(9, 9)), HasSubstr("\nLeft out: 1 other change.\n"));
+
+  EXPECT_THAT(screen_text(slower(10, 1)), HasSubstr("What was found:"));
+  EXPECT_THAT(screen_text(slower(11, 1)), HasSubstr("The worst 10 of 11:"));
+  EXPECT_THAT(screen_text(slower(5, 1)), Not(HasSubstr("more, slower")));
+  EXPECT_THAT(screen_text(slower(6, 1)), HasSubstr("  and 1 more, slower by less\n"));
+  EXPECT_THAT(screen_text(slower(6, 6)), Not(HasSubstr("other change")));
+  EXPECT_THAT(screen_text(slower(8, 8)), HasSubstr("\nIn --json: 2 other changes.\n"));
+}
+
 TEST(ReportOutputs, WhatIsTooLongIsCutAtALine) {
   EXPECT_EQ(cut_at_line("one\ntwo\n", 8), "one\ntwo\n");
   const std::string cut =
