@@ -24,18 +24,14 @@ namespace launchgap {
 using kernels::KernelDescription;
 using kernels::LaunchShape;
 
-// Each has a header of its own, for those that use it.
+// Each has a header for those that use it.
 class Allocator;
 class Convolution;
-class ExecutableGraph;
-class Graph;
 class Matmul;
-class NullLauncher;
 class VirtualMemory;
 struct ConvolutionShape;
 struct MatmulShape;
 enum class AllocatorKind;
-enum class RuntimeApi;
 
 /// A block of the device's memory, released with the object. `address` may be used on the host only
 /// where the device is the host.
@@ -105,6 +101,41 @@ struct Opening {
   std::optional<double> context_ns;     // making this process's context on the device
 };
 
+// --- Graphs: work that is recorded once and launched as a whole ---
+
+/// Kernels and their order, recorded to be launched together, as often as wanted.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual std::size_t nodes() const = 0;
+};
+
+/// A graph made ready to run.
+class ExecutableGraph {
+ public:
+  virtual ~ExecutableGraph() = default;
+  /// Brings onto the device what the first launch would otherwise bring.
+  virtual void upload(Stream& stream) = 0;
+  virtual void launch(Stream& stream) = 0;
+  /// Takes over the parameters of a graph of the same shape.
+  virtual void update(const Graph& graph) = 0;
+};
+
+// --- Launches through another library than the driver's own API ---
+
+/// Another library's ways to launch a kernel that does nothing, as <<<1, 1>>>.
+class NullLauncher {
+ public:
+  virtual ~NullLauncher() = default;
+  virtual void launch(Stream& stream) = 0;
+  /// Launches a kernel that adds one to an unsigned on the device, in the same way.
+  virtual void count(Stream& stream, void* counter) = 0;
+  virtual std::string method() const = 0;
+};
+enum class RuntimeApi { launch_ex, chevron };  // cudaLaunchKernelExC, <<<>>>
+
+// --- The device ---
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -172,42 +203,5 @@ class Device {
   CpuList cpus_ = allowed_cpus();
   bool kernels_may_wait_ = true;
 };
-
-// --- Graphs: work that is recorded once and launched as a whole ---
-
-class Stream;
-
-/// Kernels and their order, recorded to be launched together, as often as wanted.
-class Graph {
- public:
-  virtual ~Graph() = default;
-  virtual std::size_t nodes() const = 0;
-};
-
-/// A graph made ready to run.
-class ExecutableGraph {
- public:
-  virtual ~ExecutableGraph() = default;
-  /// Brings onto the device what the first launch would otherwise bring.
-  virtual void upload(Stream& stream) = 0;
-  virtual void launch(Stream& stream) = 0;
-  /// Takes over the parameters of a graph of the same shape.
-  virtual void update(const Graph& graph) = 0;
-};
-
-// --- Launches through another library than the driver's own API ---
-
-class Stream;
-
-/// Another library's ways to launch a kernel that does nothing, as <<<1, 1>>>.
-class NullLauncher {
- public:
-  virtual ~NullLauncher() = default;
-  virtual void launch(Stream& stream) = 0;
-  /// Launches a kernel that adds one to an unsigned on the device, in the same way.
-  virtual void count(Stream& stream, void* counter) = 0;
-  virtual std::string method() const = 0;
-};
-enum class RuntimeApi { launch_ex, chevron };  // cudaLaunchKernelExC, <<<>>>
 
 }  // namespace launchgap
