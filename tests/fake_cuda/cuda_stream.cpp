@@ -87,7 +87,8 @@ EXPORT Result cuStreamDestroy_v2(Stream stream) {
 
 EXPORT Result cuStreamSynchronize(Stream stream) {
   Call call("cuStreamSynchronize");
-  return with_running_stream(call, stream, [&](Context& context, Timeline& timeline) {
+  return with_running_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
+    if (context.invalidate_forbidding_capture()) return kCaptureUnsupported;
     return synchronize(call,
                        context,
                        context.ends_of(timeline),
@@ -172,7 +173,7 @@ EXPORT Result cuStreamWaitEvent(Stream stream, abi::Event event, unsigned flags)
 
 EXPORT Result cuEventSynchronize(abi::Event event) {
   Call call("cuEventSynchronize");
-  return with_context(call, [&](Context& context) -> Result {
+  return with_context_at_rest(call, [&](Context& context) -> Result {
     const auto found = context.events.find(event);
     if (found == context.events.end()) return kInvalidHandle;
     if (found->second->captured) return kCapturedEvent;

@@ -38,6 +38,15 @@ TEST_F(FakeDriver, CallsNeedInitialisationAndAContext) {
   EXPECT_EQ(cu.cuCtxSynchronize(), kContextIsDestroyed);
 }
 
+TEST_F(FakeDriver, AStreamOfAContextThatIsGoneCrashes) {
+  start();
+  const auto on = stream();
+  ASSERT_EQ(cu.cuDevicePrimaryCtxRelease_v2(0), kSuccess);
+  ASSERT_EQ(cu.cuDevicePrimaryCtxRetain(&context, 0), kSuccess);
+  ASSERT_EQ(cu.cuCtxSetCurrent(context), kSuccess);
+  EXPECT_EXIT(cu.cuStreamDestroy_v2(on), testing::KilledBySignal(SIGABRT), "context is gone");
+}
+
 /// A call with a device that has these keys, and what it answers.
 struct Answer {
   const char* what;
@@ -258,7 +267,7 @@ TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
   EXPECT_EQ(cu.cuMemUnmap(range, kPage / 2), kInvalidValue) << "a part";
   EXPECT_EQ(cu.cuMemUnmap(range, kPage), kSuccess);
   EXPECT_EQ(free_bytes(), all);
-  EXPECT_EQ(cu.cuMemUnmap(range, kPage), kInvalidValue) << "twice";
+  EXPECT_EQ(cu.cuMemUnmap(range, kPage), kSuccess) << "twice";
   ASSERT_EQ(cu.cuMemCreate(&more, kPage, &properties, 0), kSuccess);
   ASSERT_EQ(cu.cuMemMap(range, kPage, 0, more, 0), kSuccess);
   EXPECT_EQ(cu.cuMemUnmap(range, kPage), kSuccess);
@@ -267,6 +276,7 @@ TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
   EXPECT_EQ(free_bytes(), all);
   EXPECT_EQ(cu.cuMemAddressFree(range, kPage), kInvalidValue) << "a part";
   EXPECT_EQ(cu.cuMemAddressFree(range, 4 * kPage), kSuccess);
+  EXPECT_EQ(cu.cuMemUnmap(range, kPage), kInvalidValue) << "not reserved";
 }
 
 TEST_F(FakeDriver, AKernelWhoseMemoryIsUnmappedFails) {
@@ -302,6 +312,8 @@ TEST_F(FakeDriver, WhatCudaForbidsMakesACaptureInvalid) {
   const Case cases[] = {
       {"context", [&] { return cu.cuCtxSynchronize(); }},
       {"stream", [&] { return cu.cuStreamSynchronize(on); }},
+      {"another stream", [&] { return cu.cuStreamSynchronize(other); }},
+      {"event of another stream", [&] { return cu.cuEventSynchronize(passed); }},
       {"query", [&] { return cu.cuStreamQuery(on); }},
       {"destroy", [&] { return cu.cuStreamDestroy_v2(on); }},
       {"alloc", [&] { return cu.cuMemAlloc_v2(&fresh, 4); }},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <sched.h>
@@ -74,7 +75,12 @@ Timeline* Context::find(abi::Stream stream) {
     return &null_stream;
   }
   const auto found = streams.find(stream);
-  return found == streams.end() ? nullptr : found->second.get();
+  if (found != streams.end()) return found->second.get();
+  if (lost_streams.contains(stream)) {
+    std::fputs("the fake driver: a stream is used whose context is gone\n", stderr);
+    std::abort();
+  }
+  return nullptr;
 }
 
 Function* Context::find(abi::Function function) const {
@@ -96,6 +102,7 @@ std::vector<Timeline*> Context::timelines() {
 abi::Stream Context::add_stream(bool blocking, int priority) {
   auto timeline = std::make_unique<Timeline>(blocking, next_stream_id++, priority);
   const auto stream = reinterpret_cast<abi::Stream>(timeline.get());
+  lost_streams.erase(timeline.get());
   streams[timeline.get()] = std::move(timeline);
   return stream;
 }
@@ -317,6 +324,7 @@ void Process::tear_down(Context& context) {
   context.pools.clear();
   context.physical.clear();
   context.null_stream = Timeline(true, Context::kNullStreamId);
+  for (const auto& [handle, timeline] : context.streams) context.lost_streams.insert(handle);
   context.streams.clear();
   context.destroyed_streams.clear();
   context.events.clear();

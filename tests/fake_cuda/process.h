@@ -88,6 +88,7 @@ struct Context {
   std::uint32_t next_event_id = 1;
   std::map<const void*, std::unique_ptr<Timeline>> streams;
   std::vector<std::unique_ptr<Timeline>> destroyed_streams;  // that still have work
+  std::set<const void*> lost_streams;                        // not destroyed before the context was
   std::map<const void*, std::unique_ptr<Event>> events;
   std::map<const void*, std::unique_ptr<Module>> modules;
   std::map<const Timeline*, CapturePoint> captures;  // of the streams that are being captured
@@ -99,7 +100,8 @@ struct Context {
   int frees_in_progress = 0;           // calls of cuMemFree that wait
   double busy_until_ns = 0;            // what streams that are gone did, and the context's creation
 
-  /// Null when `stream` is none of this context's.
+  /// Null when `stream` is none of this context's; a real driver crashes where it was one of a
+  /// context that is gone, and so does this.
   Timeline* find(abi::Stream stream);
   Function* find(abi::Function function) const;
   std::vector<Timeline*> timelines();

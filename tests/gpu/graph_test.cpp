@@ -163,13 +163,15 @@ TEST_F(GpuGraph, ACaptureThatFailsLeavesTheStreamUsable) {
   const DeviceCounter counter(*device);
   EXPECT_THROW(device->capture(*stream, [] { throw WrongResult("not of CUDA's"); }), WrongResult);
   constexpr int kCaptureUnsupported = 900;
-  const std::function<void()> forbidden[] = {[&] { stream->wait(); }, [&] { device->check(); }};
+  const auto other = device->create_stream();
+  const std::function<void()> forbidden[] = {
+      [&] { stream->wait(); }, [&] { other->wait(); }, [&] { device->check(); }};
   for (const auto& call : forbidden) {
     EXPECT_TRUE(fails_with(kCaptureUnsupported, [&] { device->capture(*stream, call); }));
     count(*stream, counter);
     stream->wait();
   }
-  EXPECT_EQ(counter.value(), 2u);
+  EXPECT_EQ(counter.value(), 3u);
 }
 
 TEST_F(GpuGraph, OtherThreadsAndStreamsGoOnDuringACapture) {
@@ -178,9 +180,9 @@ TEST_F(GpuGraph, OtherThreadsAndStreamsGoOnDuringACapture) {
   const auto graph = device->capture(*stream, [&] {
     count(*stream, captured);
     count(*free, other);
-    free->wait();
     std::thread([&] {
       device->use_on_this_thread();
+      free->wait();
       const auto buffer = device->allocate(1 << 20);
       const auto its_own = device->create_stream();
       count(*its_own, other);
