@@ -57,10 +57,12 @@ inline void verify_matmul(Device& device,
 
 /// The same for a convolution's result in host memory: its channels (of the gradient of the input;
 /// else its filters), combined by random weights, are the convolution with operands combined
-/// likewise, which is a fraction of the work. Where the algorithm transforms its inputs (Winograd,
-/// FFT) sums are rounded: then all of the second operand is dense, and 1,024 elements at random
-/// places and the corners of the first and the last plane are compared, within the rounding that
-/// those allow; of all others only that they are numbers, and no larger than can be.
+/// likewise, which is a fraction of the work. Where the algorithm may transform its inputs
+/// (Winograd, FFT) sums are rounded, and all of the second operand is dense: every element must be
+/// within that rounding of an integer, which is then compared, and of all none or at least 1 % are
+/// rounded. Where the rounding is more than a quarter (16 bits), 1,024 elements at random places
+/// and the corners of the first and the last plane are compared instead; of all others only that
+/// they are numbers, and no larger than can be.
 void verify_convolution(const void* result,
                         const ConvolutionShape& shape,
                         const InputSeeds& inputs,

@@ -90,7 +90,7 @@ struct Taken {
   std::int64_t least = 1, most = 1;
 };
 constexpr std::int64_t kMostDimensions = 64;  // more than a tensor of any engine has
-constexpr int kAnyFloat = -1;                 // float or double
+constexpr int kScalar = -1;                   // float, double or int
 
 /// A convolution's operation; alpha is the first of its attributes, then beta and the convolution.
 struct OperationType {
@@ -140,8 +140,8 @@ std::vector<Taken> taken_by(int type) {
     case kCudnnBackwardDataDescriptor:
     case kCudnnBackwardFilterDescriptor: {
       const int first = operation_of(type).alpha;
-      return {{first, kAnyFloat},
-              {first + 1, kAnyFloat},
+      return {{first, kScalar},
+              {first + 1, kScalar},
               {first + 2, kCudnnTypeDescriptor},
               {first + 3, kCudnnTypeDescriptor},
               {first + 4, kCudnnTypeDescriptor},
@@ -281,7 +281,10 @@ CudnnStatus finalize_operation(Descriptor& its) {
   LAUNCHGAP_REFUSE_IF(output_extents(work.x.extents, work.w.extents, work) != work.y.extents,
                       kBadParameter);
   work.direction = direction;
-  const auto scalar = [&](int attribute) {
+  const bool integers = *convolution->first<int>(kCudnnConvolutionComputeType) == kCudnnInt32;
+  const auto scalar = [&](int attribute) -> double {
+    // Whatever its type was: a float of 1 is 1065353216 (seen with cuDNN 9.14).
+    if (integers) return *its.first<int>(attribute);
     const auto wide = its.first<double>(attribute);  // of 8 bytes
     const auto narrow = its.first<float>(attribute);
     return wide ? *wide : static_cast<double>(*narrow);
@@ -548,8 +551,10 @@ EXPORT CudnnStatus cudnnBackendSetAttribute(CudnnBackendDescriptor descriptor,
   const std::vector<Taken> all = taken_by(its.type);
   const auto taken = std::ranges::find(all, attribute, &Taken::attribute);
   LAUNCHGAP_REFUSE_IF(taken == all.end(), kBadParameter);
-  if (taken->type == kAnyFloat) {
-    LAUNCHGAP_REFUSE_IF(type != kCudnnTypeFloat && type != kCudnnTypeDouble, kBadParameter);
+  if (taken->type == kScalar) {
+    LAUNCHGAP_REFUSE_IF(type != kCudnnTypeFloat && type != kCudnnTypeDouble &&
+                            (type != kCudnnTypeInt32 || its.type == kCudnnBackwardFilterDescriptor),
+                        kBadParameter);
   } else {
     LAUNCHGAP_REFUSE_IF(taken->type != type, kBadAttributeType);
   }

@@ -133,6 +133,25 @@ OperationAttributes attributes_of(ConvolutionDirection direction) {
           abi::kCudnnForwardY};
 }
 
+/// alpha or beta, in the type in which sums are: engines of INT8 take a float's bits for an integer
+/// (seen with cuDNN 9.14), and the default of 1 likewise.
+void set_scalar(CudnnDescriptor& operation, int attribute, Compute compute, int value) {
+  switch (compute) {
+    case Compute::fp64: {
+      const double scalar = value;
+      return operation.set(attribute, abi::kCudnnTypeDouble, 1, &scalar);
+    }
+    case Compute::int32: {
+      const std::int32_t scalar = value;
+      return operation.set(attribute, abi::kCudnnTypeInt32, 1, &scalar);
+    }
+    default: {
+      const float scalar = static_cast<float>(value);
+      return operation.set(attribute, abi::kCudnnTypeFloat, 1, &scalar);
+    }
+  }
+}
+
 template <class Note>
 bool contains(const std::vector<int>& notes, Note note) {
   return std::ranges::find(notes, static_cast<int>(note)) != notes.end();
@@ -177,7 +196,7 @@ CudnnEngine engine_of(const Cudnn& library, const CudnnDescriptor& config) {
 
 }  // namespace
 
-void need_cudnn_graph(const Cudnn& library, const ProductType& type) {
+void need_cudnn_graph(const Cudnn& library, const ProductType& type, TensorLayout layout) {
   const auto version = static_cast<long long>(library.cudnnGetVersion());
   const bool complete = library.cudnnBackendCreateDescriptor &&
                         library.cudnnBackendDestroyDescriptor && library.cudnnBackendFinalize &&
@@ -191,6 +210,9 @@ void need_cudnn_graph(const Cudnn& library, const ProductType& type) {
   }
   if (type.is_fp8() && version < abi::kCudnnFirstFp8)
     throw Unsupported("cuDNN {} has no FP8: 8.6 is the first that has it", library.facts.version);
+  // 9.14 takes NCHW, and computes what the same bytes are in NHWC (seen on an H200).
+  if (type.is_fp8() && layout != TensorLayout::nhwc)
+    throw Unsupported("cuDNN has convolutions in FP8 of tensors in NHWC alone");
 }
 
 CudnnDescriptor::CudnnDescriptor(const Cudnn& library,
@@ -291,8 +313,8 @@ bool CudnnEngine::has(abi::CudnnBehaviorNote note) const {
   return contains(behavior_notes, note);
 }
 
-bool CudnnEngine::transforms() const {
-  return has(abi::kCudnnNoteFft) || has(abi::kCudnnNoteWinograd) ||
+bool CudnnEngine::transforms(const ProductType& type) const {
+  return type.a == ElementType::fp32 || has(abi::kCudnnNoteFft) || has(abi::kCudnnNoteWinograd) ||
          has(abi::kCudnnNoteWinograd4x4) || has(abi::kCudnnNoteWinograd6x6) ||
          has(abi::kCudnnNoteWinograd13x13);
 }
@@ -351,13 +373,10 @@ CudnnConvolutionGraph::CudnnConvolutionGraph(const Cudnn& library,
   parts_.push_back(convolution_descriptor(library, shape));
   const OperationAttributes its = attributes_of(shape.direction);
   CudnnDescriptor operation(library, its.type, "an operation");
-  // alpha and beta are double for FP64 alone.
-  const double one = 1, zero = 0;
-  const float one_single = 1, zero_single = 0;
-  const bool wide = type.compute == Compute::fp64;
-  const auto scalar = wide ? abi::kCudnnTypeDouble : abi::kCudnnTypeFloat;
-  operation.set(its.alpha, scalar, 1, wide ? static_cast<const void*>(&one) : &one_single);
-  operation.set(its.beta, scalar, 1, wide ? static_cast<const void*>(&zero) : &zero_single);
+  // A weight gradient's refuse integers, and have no engine for INT8.
+  const Compute scalars = filter && type.compute == Compute::int32 ? Compute::fp32 : type.compute;
+  set_scalar(operation, its.alpha, scalars, 1);
+  set_scalar(operation, its.beta, scalars, 0);
   operation.set_descriptor(its.x, parts_[0]);
   operation.set_descriptor(its.w, parts_[1]);
   operation.set_descriptor(its.y, parts_[2]);

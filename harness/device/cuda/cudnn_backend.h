@@ -16,7 +16,7 @@ namespace launchgap::cuda {
 
 /// Throws Unsupported, with the version that is needed, where the library has no graph interface or
 /// does not know the type.
-void need_cudnn_graph(const Cudnn& library, const ProductType& type);
+void need_cudnn_graph(const Cudnn& library, const ProductType& type, TensorLayout layout);
 
 /// One of the library's descriptors: made, given its attributes, and finalised before it is used.
 /// Whatever the library refuses is thrown as Cudnn::check() does, with what it was about.
@@ -76,8 +76,9 @@ struct CudnnEngine {
   }
   bool has(abi::CudnnNumericalNote note) const;
   bool has(abi::CudnnBehaviorNote note) const;
-  /// Winograd and FFT.
-  bool transforms() const;
+  /// Whether it may transform its inputs (Winograd, FFT). Of FP32 the notes do not tell: engine 17
+  /// of cuDNN 9.14 makes 10.99992 of a weight gradient of 11 (seen on an H200), and has none.
+  bool transforms(const ProductType& type) const;
   /// Whether it may compute products of this type: what it does to numbers is what the type says,
   /// and it takes tensors as they are.
   bool serves(const ProductType& type) const;

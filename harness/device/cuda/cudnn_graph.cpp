@@ -98,7 +98,7 @@ class CudnnGraphConvolution : public Convolution {
 
   std::string algorithm() const override { return plans_[chosen_].engine.name(); }
 
-  bool rounds_integers() const override { return plans_[chosen_].engine.transforms(); }
+  bool rounds_integers() const override { return plans_[chosen_].engine.transforms(shape_.type); }
 
   std::string selection_call(Selection how) const override {
     return how != Selection::get                 ? ""
@@ -135,7 +135,7 @@ class CudnnGraphConvolution : public Convolution {
       const Plan& plan = plans_[place];
       all.push_back({plan.engine.name(),
                      plan.workspace_bytes,
-                     plan.engine.transforms(),
+                     plan.engine.transforms(shape_.type),
                      plan.engine.index,
                      plan.engine.notes()});
     }
@@ -288,7 +288,7 @@ std::unique_ptr<Convolution> cudnn_graph_convolution(Device& device,
                                                      abi::Stream stream,
                                                      const ConvolutionShape& shape) {
   const Cudnn& library = Cudnn::get(capability(device.facts()));
-  need_cudnn_graph(library, shape.type);
+  need_cudnn_graph(library, shape.type, shape.layout);
   need_tf32(device.facts(), shape.type);
   return std::make_unique<CudnnGraphConvolution>(device, library, stream, shape);
 }

@@ -49,6 +49,7 @@ enum CudnnAttributeType : int {
   kCudnnTypeNumericalNote = 11,
   kCudnnTypeDescriptor = 15,
   kCudnnTypeBehaviorNote = 19,
+  kCudnnTypeInt32 = 23,
   kCudnnTypeChar = 24,
 };
 
