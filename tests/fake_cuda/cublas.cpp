@@ -20,6 +20,7 @@ struct Handle {
   Stream stream = nullptr;
   std::optional<std::size_t> workspace_bytes;  // of the caller's; none: the library's own
   std::vector<Stream> streams;                 // in which it has used its own, in that order
+  std::optional<Stream> last;                  // in which it has used its own last
 };
 
 /// With less of a workspace a product may fail to allocate.
@@ -118,6 +119,15 @@ CublasStatus multiply(double begin, CublasHandle handle, int algorithm, const Ma
                      : *std::min_element(candidates.begin(), candidates.end());
   Handle& own = *as<Handle>(handle);
   if (own.workspace_bytes.value_or(kLeastWorkspace) < kLeastWorkspace) return kCublasAllocFailed;
+  if (!own.workspace_bytes) {
+    // Some products wait where the handle used its own workspace in another stream (seen with
+    // cuBLAS 13.1 on an H200), and where they do not, their order may vary.
+    const bool waits = p.a_type == kCudaR32F && p.compute_type == kCompute32F &&
+                       find_driver()->node()->cublas_varies != CublasVaries::streams;
+    if (own.last && own.last != own.stream && waits && find_driver()->wait() != kSuccess)
+      return kCublasExecutionFailed;
+    own.last = own.stream;
+  }
   how.other_order = order_of(own);
   return multiply(begin, own.stream, p, how);
 }

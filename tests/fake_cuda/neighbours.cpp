@@ -81,6 +81,14 @@ class ProcessDriver : public Driver {
     installed_listener.store(listener, std::memory_order_release);
   }
 
+  Result wait() override {
+    Process& process = Process::instance();
+    Lock lock(process.mutex);
+    Context* const context = process.current();
+    if (context == nullptr) return kInvalidContext;
+    return process.wait(lock, *context, context->all_ends());
+  }
+
   void look() override {
     Process& process = Process::instance();
     const Lock lock(process.mutex);

@@ -102,6 +102,9 @@ class Driver {
   /// begun still tell it of their end.
   virtual void listen(Listener* listener) = 0;
 
+  /// Returns when the device of the thread's current context has done all of its work.
+  virtual abi::Result wait() = 0;
+
   /// Runs what is due on every device.
   virtual void look() = 0;
 };
