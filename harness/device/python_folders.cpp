@@ -150,11 +150,14 @@ class Folders {
   Folders(const SystemFiles& system, std::vector<std::string>& folders)
       : system_(system), folders_(folders) {}
 
-  /// A folder as it is.
+  /// A folder as it is, once: lib64 of a venv is a link to its lib.
   void add(const std::string& folder) {
     const std::string plain = fs::path(folder).lexically_normal().string();
     if (folders_.size() >= kMaxFolders || !is_folder(system_, plain)) return;
-    if (std::ranges::find(folders_, plain) == folders_.end()) folders_.push_back(plain);
+    const auto same = [&](const std::string& known) {
+      return known == plain || without_links(system_, known) == without_links(system_, plain);
+    };
+    if (std::ranges::none_of(folders_, same)) folders_.push_back(plain);
   }
 
   /// A folder whose .pth files name others, one per line.

@@ -58,6 +58,7 @@ TEST(ActivePython, IsTheOneThatAUserWouldStart) {
   root.make_folder("usr/local/lib/python3.98/dist-packages");
   root.make_folder("home/u/.local/lib/python3.98/site-packages");
   root.link("venv/bin/python3", "/usr/bin/python3");
+  root.link("venv/lib64", "lib");
   root.write("venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
   root.make_folder("venv/lib/python3.98/site-packages");
   root.link("open/bin/python", "/usr/bin/python3.98");
