@@ -59,7 +59,7 @@ def first_touch(result: Result) -> Answer:
     if not by_allocator:
         return OPEN, "nothing was written"
     figure = ", ".join(f"{name} {ratio:.2f}" for name, ratio in by_allocator.items())
-    return (YES if by_allocator.get("direct", 1) > 1.1 else NO), figure
+    return (YES if "direct" in by_allocator else OPEN), figure
 
 
 def kept(result: Result) -> Answer:
@@ -79,6 +79,6 @@ QUESTIONS = [
     ("40", "cuMemFree waits for the device, and pools do not", blocking),
     ("41", "Mapping 20 MiB at once costs less for each MiB than mapping 2 MiB", mapping),
     ("42", "A pool that keeps nothing costs more than one that keeps all", threshold),
-    ("43", "The first use of a GPU's memory costs more than the second", first_touch),
+    ("43", "What the first use of a GPU's memory costs beside the second, in times", first_touch),
     ("44", "Allocation cases give their memory back", kept),
 ]

@@ -47,7 +47,7 @@ std::string capital(std::string text) {
 
 std::string runs_text(const Ratio& ratio) {
   return ratio.runs == ratio.reference_runs
-             ? fmt::format("{} runs of each", ratio.runs)
+             ? counted(ratio.runs, "run") + " of each"
              : fmt::format("{} and {} runs", ratio.runs, ratio.reference_runs);
 }
 

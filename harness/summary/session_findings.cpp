@@ -241,8 +241,8 @@ void add_runs(const SessionData& session,
     findings.push_back(
         distorting("cooled-down",
                    counted(cooled.evidence().size(), "case"),
-                   "The GPU had cooled down before these cases, and 0.5 s of launches did not make "
-                   "it steady again: their times may be too long.",
+                   "Before these cases launches were slower than at the end of the warm-up, and "
+                   "0.5 s of launches did not make them steady again: their times may be too long.",
                    cooled,
                    kWhatMoves));
   if (company.runs() > 0) {
