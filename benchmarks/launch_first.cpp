@@ -1,6 +1,9 @@
 // What everything costs that a fresh process does before its launches are as fast as usual:
 // starting the driver, making a context, loading a module, and the first launch itself. A process
 // is one sample.
+#include <array>
+#include <span>
+
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
 #include "harness/core/text.h"
@@ -98,13 +101,22 @@ std::vector<std::string> first_ways(Profile, const DeviceFacts& facts) {
   return {"lazy", "eager", "jit_cached", "jit_uncached"};
 }
 
-/// Per process, the time until its first kernel is done: all steps that were measured, one after
-/// another. Empty if a step lacks a process that another has, or a GPU's module was not timed: the
-/// sum would be without it, and that of another way of loading with it.
-std::vector<double> until_first_result(const BenchmarkRows& rows, const Params& params) {
+/// What a process does until its first kernel is done, and what of it compiled code can change.
+constexpr std::array<const char*, 4> kUntilFirst = {"initialise_ns",
+                                                    "context_ns",
+                                                    "module_ns",
+                                                    "first_roundtrip_ns"};
+constexpr std::span kOfCode = std::span(kUntilFirst).last<2>();
+
+/// Per process, the time of all of these steps that were measured. Empty if a step lacks a process
+/// that another has, or a GPU's module was not timed: the sum would be without it, and that of
+/// another way of loading with it.
+std::vector<double> time_of(std::span<const char* const> steps,
+                            const BenchmarkRows& rows,
+                            const Params& params) {
   std::vector<double> sums;
   if (rows.find(params, "initialise_ns") && !rows.find(params, "module_ns")) return {};
-  for (const char* metric : {"initialise_ns", "context_ns", "module_ns", "first_roundtrip_ns"}) {
+  for (const char* metric : steps) {
     const SummaryRow* const row = rows.find(params, metric);
     if (!row) continue;
     if (sums.empty()) sums.assign(row->run_medians.size(), 0);
@@ -114,7 +126,13 @@ std::vector<double> until_first_result(const BenchmarkRows& rows, const Params& 
   return sums;
 }
 
-void loading(Adviser& adviser, const char* value, const char* reference, const Words& words) {
+/// How long `steps` take, which `what` is.
+void loading(Adviser& adviser,
+             const char* value,
+             const char* reference,
+             std::span<const char* const> steps,
+             const std::string& what,
+             const Words& words) {
   std::vector<Comparison> comparisons;
   for (const char* metric : {"module_ns", "first_roundtrip_ns"}) {
     const auto row = [&](const char* loading) {
@@ -123,16 +141,16 @@ void loading(Adviser& adviser, const char* value, const char* reference, const W
     if (const auto comparison = compare(row(value), row(reference)))
       comparisons.push_back(*comparison);
   }
-  const auto ours = until_first_result(adviser.rows, {{"loading", value}}),
-             theirs = until_first_result(adviser.rows, {{"loading", reference}});
+  const auto ours = time_of(steps, adviser.rows, {{"loading", value}}),
+             theirs = time_of(steps, adviser.rows, {{"loading", reference}});
   if (comparisons.empty() || ours.empty() || theirs.empty()) return;
   const Ratio total = ratio_of(ours, theirs);
-  if (!total.claims())
-    return adviser.judge(total, "the time until the first kernel is done", words, comparisons);
+  if (!total.claims()) return adviser.judge(total, "the " + what, words, comparisons);
   const double change = *stats::mean(ours) - *stats::mean(theirs);
   adviser.say(change > 0 ? words.more : words.less,
-              fmt::format("{}: the time until the first kernel is done is {} {} as {} ({} {}).",
+              fmt::format("{}: the {} is {} {} as {} ({} {}).",
                           change > 0 ? words.if_more : words.if_less,
+                          what,
                           fmt::format("{} times as long", times_text(*total.value)),
                           words.of,
                           words.than,
@@ -140,7 +158,7 @@ void loading(Adviser& adviser, const char* value, const char* reference, const W
                           change > 0 ? "more" : "less"),
               comparisons,
               {},
-              evidence_of(total, "time until the first kernel is done"));
+              evidence_of(total, what));
 }
 
 void advise_on_first(Adviser& adviser) {
@@ -149,7 +167,7 @@ void advise_on_first(Adviser& adviser) {
     const SummaryRow* const trip = adviser.rows.find(params, "first_roundtrip_ns");
     const SummaryRow* const second = adviser.rows.find(params, "second_roundtrip_ns");
     const auto comparison = compare(trip, second);
-    const auto total = until_first_result(adviser.rows, params);
+    const auto total = time_of(kUntilFirst, adviser.rows, params);
     if (!comparison) continue;
     adviser.say(Severity::note,
                 fmt::format("{}first round trip takes {}, the second {}.",
@@ -168,15 +186,20 @@ void advise_on_first(Adviser& adviser) {
   loading(adviser,
           "eager",
           "lazy",
+          kUntilFirst,
+          "time until the first kernel is done",
           {.of = "loading eagerly",
            .than = "loading lazily",
            .if_more = "Load lazily where start-up counts",
            .if_less = "Load eagerly",
            .if_same = "Loading eagerly costs nothing"});
+  const std::string load_and_run = "time to load and run the first kernel";
   loading(
       adviser,
       "jit_uncached",
       "jit_cached",
+      kOfCode,
+      load_and_run,
       {.of = "with an empty cache",
        .than = "with a full one",
        .if_more = "Ship native code, or keep the driver's cache of compiled code (CUDA_CACHE_PATH)",
@@ -186,6 +209,8 @@ void advise_on_first(Adviser& adviser) {
   loading(adviser,
           "jit_cached",
           "lazy",
+          kOfCode,
+          load_and_run,
           {.of = "from the driver's cache",
            .than = "with this build's code for the device",
            .if_more = "Ship native code",

@@ -342,14 +342,14 @@ void advise_on_graph(Adviser& adviser) {
       const Comparison& best = *strongest(comparisons, RatioVerdict::less);
       adviser.say(
           Severity::act,
-          fmt::format("Use a graph from {} kernels on{} ({}): at {} kernels the time per kernel is "
-                      "{} of launching them one by one.",
-                      axis_value(*from->row, "nodes"),
+          fmt::format("Use a graph from {} on{} ({}): at {} the time per kernel is {} of launching "
+                      "them one by one.",
+                      counted(axis_value(*from->row, "nodes"), "kernel"),
                       from == &comparisons.front() && axis_value(*from->row, "nodes") != "1"
                           ? ", the fewest measured"
                           : "",
                       how(shape),
-                      axis_value(*best.row, "nodes"),
+                      counted(axis_value(*best.row, "nodes"), "kernel"),
                       multiple(*best.ratio.value)),
           from->row == best.row ? std::vector{*from} : std::vector{*from, best});
       payback(adviser, {shape, axis_value(*best.row, "nodes")}, best);

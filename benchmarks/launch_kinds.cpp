@@ -144,8 +144,8 @@ void advise_on_dependent(Adviser& adviser) {
       {"per_kernel_ns"},
       "launch",
       "plain",
-      {.of = "as dependents",
-       .than = "as plain launches",
+      {.of = "of programmatic dependents",
+       .than = "of plain launches",
        .if_more = "Leave programmatic dependent launches alone",
        .if_less = "Launch kernels that follow one another as programmatic dependents",
        .if_same = "Programmatic dependent launches gain nothing"});

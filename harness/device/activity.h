@@ -124,12 +124,13 @@ struct Trace {
   std::uint64_t dropped = 0;  // records that the source says it lost
   std::uint64_t unknown = 0;  // records of a kind that was not asked for; what follows is not read
 
-  /// The index of a kernel's name. A source may give back the memory of a name, so it is copied.
+  /// The index of a kernel's name, which becomes readable where it is a mangled one of C++. A
+  /// source may give back the memory of a name, so it is copied.
   std::uint32_t name_index(const char* name);
   const std::string& name(std::uint32_t index) const { return names_[index]; }
   const std::vector<std::string>& names() const { return names_; }
   /// Of records that were read from where they were kept; there are none yet.
-  void set_names(std::vector<std::string> names) { names_ = std::move(names); }
+  void set_names(std::vector<std::string> names) { names_ = given_names_ = std::move(names); }
 
   /// Forgets the records; keeps names and room.
   void clear();
@@ -139,7 +140,7 @@ struct Trace {
   }
 
  private:
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, given_names_;
   std::unordered_map<const char*, std::uint32_t> index_by_pointer_;
   std::unordered_map<std::string, std::uint32_t> index_by_name_;
   const char* last_pointer_ = nullptr;

@@ -144,7 +144,7 @@ def test_library_work_is_taken_apart(run, make_node, export):
     (device,) = rows_of(session, "traced", "device_ns", **of)
     assert float(time["p50"]) + float(uncovered["p50"]) == pytest.approx(float(device["p50"]), rel=0.05)
     rows = {row["kernel"]: row for row in table(export(session) / "kernels.csv") if row["case"]}
-    layout = rows["void cudnn::ops::nchwToNhwcKernel<fake_fp32>"]
+    layout = rows["void cudnn::ops::nchwToNhwcKernel<fake_fp32>()"]
     assert (layout["only_layout"], rows["fake_convolution_fp32"]["only_layout"]) == ("yes", "no")
     (finding,) = [row for row in table(session / "findings.csv") if row["code"] == "layout-kernels"]
     assert float(finding["share"]) == pytest.approx(0.15, abs=0.02)

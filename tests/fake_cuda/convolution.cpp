@@ -241,7 +241,10 @@ std::vector<LibraryKernel> convolution_kernels(const ConvolutionWork& convolutio
                            : convolution.direction == Direction::data  ? "fake_convolution_data_"
                                                                        : "fake_convolution_filter_";
   const std::size_t pixels = result.n * result.h * result.w;
-  const KernelShape transform{kernel_name("void cudnn::ops::nchwToNhwcKernel<fake_" + type + ">"),
+  // Mangled, as CUPTI has the names of C++.
+  const std::string element = "fake_" + type;
+  const KernelShape transform{kernel_name("_ZN5cudnn3ops16nchwToNhwcKernelI" +
+                                          std::to_string(element.size()) + element + "EEvv"),
                               {blocks_for(operand.count(), kElements), 1, 1},
                               {kThreads, 1, 1},
                               0};

@@ -19,6 +19,22 @@ using ::testing::ElementsAre;
 
 constexpr std::int64_t kOffset = 1'700'000'000'000'000'000;  // of the trace's clock
 
+TEST(NamesOfKernels, AreReadableAndStayApart) {
+  activity::Trace trace;
+  const std::string endless = "_ZN" + std::string(5000, '1');
+  std::string moved = "_Z4fillIfEvPT_";  // another name at the same address
+  const auto first = trace.name_index(moved.c_str());
+  moved = "_Z4fillIdEvPT_";
+  const auto second = trace.name_index(moved.c_str());
+  EXPECT_EQ(trace.name(first), "void fill<float>(float*)");
+  EXPECT_EQ(trace.name(second), "void fill<double>(double*)");
+  EXPECT_EQ(trace.name_index("_Z4fillIfEvPT_"), first);
+  for (const std::string& name : {std::string("launchgap_null"), std::string("_Zone"), endless})
+    EXPECT_EQ(trace.name(trace.name_index(name.c_str())), name);
+  EXPECT_EQ(trace.name(trace.name_index(nullptr)), "(unnamed)");
+  EXPECT_EQ(trace.names().size(), 6u);
+}
+
 /// Delivers what the test puts into it.
 class ScriptedTracer : public Tracer {
  public:
