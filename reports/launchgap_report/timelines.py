@@ -150,6 +150,15 @@ def _inside(record: Record, events: list[Event]) -> list[str]:
     return [f"During it: {'; '.join(words)}.{_quiet(record)}"] if words else ["Nothing was recorded during it."]
 
 
+def _short(value: str) -> str:
+    """A reading without digits that its sensor does not have: "128" of "127.729"."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return value if number.is_integer() else significant(number)
+
+
 def _machine(record: Record) -> list[str]:
     """What of its telemetry tells why something took longer."""
     said = []
@@ -157,7 +166,7 @@ def _machine(record: Record) -> list[str]:
         key, _, value = part.partition(" ")
         if key in details.SHOWN:
             name, unit = sequence.NAMES[key]
-            said.append(f"{name} {value}" + (f" {unit}" if unit != "times" else "×"))
+            said.append(f"{name} {_short(value)}" + (f" {unit}" if unit != "times" else "×"))
         elif key in sequence.HOLDERS:
             said.append(f"clocks held down by {sequence.HOLDERS[key]}")
     return [f"In its block, or after it: {'; '.join(said)}."] if said else []

@@ -41,7 +41,7 @@ def test_a_timeline_says_what_the_sample_was_and_what_happened_during_it(draw) -
     assert re.search(
         r"During it: copy 61\.0 µs; call cuLaunchKernel 48\.0 µs; overhead command buffer full 43\.0 µs;", notes
     )
-    assert "taken off its CPU 2×; SM clock 1980 MHz; power 120 W; clocks held down by the power limit." in notes in notes
+    assert "taken off its CPU 2×; SM clock 1980 MHz; power 128 W; clocks held down by the power limit." in notes in notes
     drawn = [t.words for t in figure.all("text")]
     # The host's rows above, streams below.
     rows = [t for t in drawn if t in {"samples", "thread 4242", "thread 99", "waits", "memory", "stream 13", "stream 7"}]
