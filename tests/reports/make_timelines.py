@@ -28,7 +28,7 @@ def slow_sample(key: Row, median: float, *, ratio: float = 9.0, sample: int = 17
     key = {"replicate": 0, **key, "sample": sample}
     slow = {**key, "block": 0, "metric": "launch_ns", "unit": "ns", "value": median * ratio, "median": median}
     slow |= {"ratio": ratio, "odd": "true", "longer_part": "api_record_ns", "longer_by_ns": 43_000}
-    slow |= {"telemetry": "involuntary_switches 2; page_faults 3; sm_clock_mhz 1980; power_w 127.729; held_by_power_cap_ns 7"}
+    slow |= {"telemetry": "involuntary_switches 2; page_faults 3; sm_clock_mhz 1980; power_w 127.7; held_by_power_cap_ns 7"}
     slow |= {"events": "events.jsonl.gz", "begin_ns": 1_700_000_000_000_000_000, "lasts_ns": 61_000, "left_out": 0}
     slow |= {"view_begin_ns": -122_000, "view_end_ns": 122_000, "quiet_ns": 1_000, "quiet_begin_ns": 60_000, "problem": ""}
     names = ("row", "kind", "name", "begin_ns", "end_ns", "bytes")
