@@ -1,0 +1,218 @@
+"""What launchgap makes of sessions and recordings that are kept: a digest of every table, by what it was made of.
+
+    kept_tables.py [--write]
+
+Compares digests.csv with what the build makes today, and prints each difference; with --write it puts today's there. A
+change that is meant needs that, and a look at the tables themselves: of the commit before, and of this one.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+LAUNCHGAP = ROOT / "build" / "bin" / "launchgap"
+SESSIONS = ROOT / "evidence" / "h200" / "2026-11-26" / "sessions.tar.xz"
+RECORDINGS = ROOT / "tests" / "recordings"
+DIGESTS = HERE / "digests.csv"
+# The patterns of docs/allocation.md, made small.
+PATTERNS = {
+    "checkerboard": "checkerboard/blocks:64/request:2",
+    "comb": "comb",
+    "batches": "batches/last:20/layers:10",
+    "pins": "pins",
+    "best_fit_attack": "best_fit_attack",
+    "thrash": "thrash/cycles:50",
+    "training": "training/allocations:2000",
+}
+# Of the import or the replay itself, and not of what is imported or replayed.
+NIGHTS = 24
+VOLATILE = (
+    "session_id",
+    "base_session_id",
+    "begin_utc",
+    "end_utc",
+    "seconds",
+    "allocate_p50_ns",
+    "allocate_p99_ns",
+    "release_p50_ns",
+)
+
+Digest = tuple[str, str, int, str]  # of what, table, rows, digest
+
+
+def run(folder: Path, *arguments: object, codes: tuple[int, ...] = (0,)) -> str:
+    """In this folder, so that what it says has no path that is another each time."""
+    command = [LAUNCHGAP, *map(str, arguments)]
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "COLUMNS": "100", "HOME": tempfile.gettempdir()}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=300)
+    if done.returncode not in codes:
+        raise RuntimeError(f"launchgap {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def digest_of_table(what: str, path: Path) -> Digest:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    text = io.StringIO()
+    for row in rows:
+        text.write(repr([(key, value) for key, value in row.items() if key not in VOLATILE]) + "\n")
+    return what, path.stem, len(rows), digest_of(text.getvalue())
+
+
+def digest_of_answer(what: str, answer: str) -> Digest:
+    return what, "standard output", answer.count("\n"), digest_of(answer)
+
+
+def tables_of(folder: Path, session: str) -> Iterator[Digest]:
+    run(folder, "export", session, "-o", f"{session}-tables")
+    for path in sorted((folder / f"{session}-tables").glob("*.csv")):
+        yield digest_of_table(session, path)
+
+
+def unpack(folder: Path) -> list[str]:
+    with tarfile.open(SESSIONS) as archive:
+        archive.extractall(folder)
+    return sorted(path.name for path in folder.iterdir())
+
+
+def of_sessions(folder: Path) -> Iterator[Digest]:
+    for session in unpack(folder):
+        yield from tables_of(folder, session)
+
+
+def of_formats(folder: Path) -> Iterator[Digest]:
+    """What other programs read; and a chrome-trace is read again, as if another had recorded it."""
+    unpack(folder)
+    run(folder, "export", "first-launches", "--format", "chrome-trace", "-o", "first.json")
+    run(folder, "export", "advice", "--format", "google-benchmark", "-o", "advice.json")
+    for name in ("first.json", "advice.json"):
+        yield digest_of_answer(name, (folder / name).read_text())
+    for recording in (folder / "first.json", *sorted((ROOT / "data").glob("published_*.csv"))):
+        yield from import_of(folder, recording)
+
+
+def of_verdicts(folder: Path) -> Iterator[Digest]:
+    unpack(folder)
+    night(folder / "advice", folder / "slower", 27, {"launch/api": 1.07, "launch/graph": 1.2})
+    for pair in ("launches", "launches-again"), ("advice", "slower"), ("slower", "advice"):
+        yield from verdict_of(folder, " against ".join(pair), pair)
+    # Graphs get slower bit by bit, calls at once in the last nights, and arguments differ from night to night.
+    for number in range(1, NIGHTS + 1):
+        times = {"launch/graph": 1 + number / 150, "launch/args": 1 + (number * 7 % 5) / 100}
+        if number > NIGHTS - 3:
+            times["launch/api"] = 1.1
+        night(folder / "advice", folder / f"night-{number}", number, times)
+        if number < NIGHTS:
+            run(folder, "history", "add", "nights.db", f"night-{number}")
+    yield from verdict_of(folder, "history", ("--history", "nights.db", f"night-{NIGHTS}"))
+    run(folder, "history", "export", "nights.db", "-o", "history.csv")
+    yield digest_of_table("history", folder / "history.csv")
+
+
+def verdict_of(folder: Path, what: str, arguments: Iterable[str]) -> Iterator[Digest]:
+    outputs = ("check.json", "check.xml", "check.md")
+    files = [f"--{kind}={name}" for kind, name in zip(("json", "junit", "markdown"), outputs, strict=True)]
+    yield digest_of_answer(what, run(folder, "check", *arguments, *files, codes=(0, 3, 4)))
+    for name in outputs:
+        text = (folder / name).read_text()
+        yield what, name, text.count("\n"), digest_of(text)
+
+
+def night(session: Path, to: Path, day: int, times: dict[str, float]) -> None:
+    """The session as it would be of another day, if the samples of these benchmarks were so many times as long."""
+    shutil.copytree(session, to)
+    for path in (to / "session.json", *(to / "records").iterdir()):
+        text = path.read_text().replace("2026-11-26", f"2026-10-{day:02}").replace("20261126", f"202610{day:02}")
+        lines = []
+        for line in text.splitlines():
+            own = next((factor for case, factor in times.items() if f'"case":"{case}' in line), 1)
+            if own != 1 and '"record":"samples"' in line:
+                record = json.loads(line)
+                record["values"] = [[value and value * own for value in values] for values in record["values"]]
+                line = json.dumps(record)
+            lines.append(line)
+        path.write_text("\n".join(lines) + "\n")
+
+
+def of_recordings(folder: Path) -> Iterator[Digest]:
+    for recording in sorted(RECORDINGS.iterdir()):
+        if not recording.name.endswith((".sqlite", ".json", ".json.gz")):
+            continue
+        yield from import_of(folder, recording)
+
+
+def import_of(folder: Path, recording: Path) -> Iterator[Digest]:
+    answer = run(folder, "import", recording, "-o", recording.stem, "--no-report")
+    answer = "\n".join(line for line in answer.splitlines() if not line.startswith(("Tables:", "Page:")))
+    yield digest_of_answer(recording.name, answer)
+    yield from tables_of(folder, recording.stem)
+
+
+def of_replays(folder: Path) -> Iterator[Digest]:
+    for name, pattern in PATTERNS.items():
+        trace = f"{name}.gmtrace.csv"
+        run(folder, "generate", pattern, "-o", trace)
+        run(folder, "replay", trace, "--c-min", "--epochs", 20, "-o", name)
+        yield digest_of_table(name, folder / trace)
+        yield from tables_of(folder, name)
+
+
+PARTS = {
+    "sessions": of_sessions,
+    "formats": of_formats,
+    "verdicts": of_verdicts,
+    "recordings": of_recordings,
+    "replays": of_replays,
+}
+
+
+def kept(part: str) -> list[Digest]:
+    with DIGESTS.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["part"] == part]
+    return [(row["what"], row["table"], int(row["rows"]), row["digest"]) for row in rows]
+
+
+def differences(then: Iterable[Digest], now: Iterable[Digest]) -> list[str]:
+    before, after = ({(what, table): rest for what, table, *rest in side} for side in (then, now))
+    return [
+        f"{what}, {table}: {before.get((what, table), 'none')} became {after.get((what, table), 'none')}"
+        for what, table in sorted(before.keys() | after.keys())
+        if before.get((what, table)) != after.get((what, table))
+    ]
+
+
+def main() -> int:
+    now = {}
+    for part, digests in PARTS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            now[part] = list(digests(Path(folder)))
+    if sys.argv[1:] == ["--write"]:
+        with DIGESTS.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["part", "what", "table", "rows", "digest"])
+            writer.writerows([part, *digest] for part, all_of_it in now.items() for digest in all_of_it)
+        return 0
+    found = [line for part in PARTS for line in differences(kept(part), now[part])]
+    print("\n".join(found) or "no differences")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
