@@ -272,9 +272,9 @@ class Snapshot {
     }
     if (count == 0) return;
     recording_.remarks.push_back(
-        fmt::format("{} blocks of {} together were live at the end and allocated before the first "
-                    "event: they are not among the allocations",
-                    count,
+        fmt::format("{} of {} in all, live at the end, came before the first event: "
+                    "allocations before it are not recorded",
+                    counted(count, "block"),
                     bytes_text(static_cast<double>(bytes))));
   }
 

@@ -105,9 +105,10 @@ TEST_F(TorchSnapshot, WhatWasLiveBeforeTheWindowIsTold) {
                                                       block(512, "inactive"),
                                                       block(1024, "active_pending_free")})},
                                             {list({event("alloc", 4096, 512, 10)})}));
-  EXPECT_THAT(recording.remarks,
-              ElementsAre(HasSubstr("1 blocks of 1 KiB together were live at the end and "
-                                    "allocated before the first event")));
+  EXPECT_THAT(
+      recording.remarks,
+      ElementsAre(HasSubstr("1 block of 1 KiB in all, live at the end, came before the first "
+                            "event: allocations before it are not recorded")));
 }
 
 TEST_F(TorchSnapshot, WithoutEventsWhatIsLiveHasNoOrder) {

@@ -158,6 +158,18 @@ def of_recordings(folder: Path) -> Iterator[Digest]:
         yield from import_of(folder, recording)
 
 
+def of_seeds(folder: Path) -> Iterator[Digest]:
+    """Of every form the small inputs that the fuzzer begins with."""
+    sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
+    import seeds
+
+    for form, write in seeds.FORMS.items():
+        (folder / f"{form}-seeds").mkdir()
+        write(folder / f"{form}-seeds")
+        for seed in sorted((folder / f"{form}-seeds").iterdir()):
+            yield from import_of(folder, seed.rename(folder / f"{form}-{seed.name}.seed"))
+
+
 def import_of(folder: Path, recording: Path) -> Iterator[Digest]:
     answer = run(folder, "import", recording, "-o", recording.stem, "--no-report")
     answer = "\n".join(line for line in answer.splitlines() if not line.startswith(("Tables:", "Page:")))
@@ -179,6 +191,7 @@ PARTS = {
     "formats": of_formats,
     "verdicts": of_verdicts,
     "recordings": of_recordings,
+    "seeds": of_seeds,
     "replays": of_replays,
 }
 
