@@ -88,13 +88,14 @@ void advise_on_streams(Adviser& adviser) {
   const auto busy = over("10us"), empty = over("null");
   if (const Comparison* const best = fewest_as_good_as_best(busy)) {
     const std::string streams = axis_value(*best->row, "streams");
-    adviser.say(Severity::act,
-                fmt::format("Spread independent kernels that leave most of the device free over {} "
-                            "streams: the time per launch is {} with one{}.",
-                            streams,
-                            multiple(*best->ratio.value),
-                            best == &busy.back() ? "" : "; more streams help no further"),
-                {*best});
+    adviser.say(
+        Severity::act,
+        fmt::format("Spread independent {} over {} streams: the time per launch is {} with one{}.",
+                    busy_kernels(),
+                    streams,
+                    multiple(*best->ratio.value),
+                    best == &busy.back() ? "" : "; more streams help no further"),
+        {*best});
   } else if (!busy.empty()) {
     adviser.judge({busy.back()},
                   {.of = "over the most streams",

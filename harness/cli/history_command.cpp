@@ -183,6 +183,11 @@ void add_history(CLI::App& app, Action& action) {
   CLI::App* const command =
       app.add_subcommand("history", "The sessions before, with which `check` compares");
   command->require_subcommand(1);
+  // Those below it have the same.
+  command->footer(
+      "Example: launchgap history add nights.db results/2026-11-*\n"
+      "         launchgap history accept nights.db --case 'launch/*' --since 2026-11-20 --reason "
+      "'driver 580'");
   auto options = std::make_shared<HistoryCommandOptions>();
   const auto make = [&](const char* name,
                         const char* meaning,
@@ -217,10 +222,6 @@ void add_history(CLI::App& app, Action& action) {
   make("export", "All of it as one table", export_points)
       ->add_option("-o,--output", options->output, "File to write, as RFC 4180")
       ->required();
-  command->footer(
-      "Example: launchgap history add nights.db results/2026-11-*\n"
-      "         launchgap history accept nights.db --case 'launch/*' --since 2026-11-20 --reason "
-      "'driver 580'");
 }
 
 }  // namespace launchgap::cli

@@ -54,6 +54,7 @@ bool WarmUp::launch_until_steady(double most_seconds) {
     round = launch_for_(kRoundNs);
     if (clock_mhz_) round.clock_mhz = clock_mhz_();
     start.add(round);
+    latest_ = round;
     seconds += round.seconds;
     ++result_.rounds;
   }
@@ -67,24 +68,23 @@ void WarmUp::warm_up() {
   result_.steady = launch_until_steady(kFirstSeconds);
 }
 
+bool WarmUp::is_slower(const SteadyStart::Round& round) const {
+  const auto slower = [](double now, double before) {
+    return now - before > std::max(kMostCooling * before, SteadyStart::kSpreadResolutionNs);
+  };
+  return slower(round.call_ns, result_.last.call_ns) ||
+         slower(round.roundtrip_ns, result_.last.roundtrip_ns);
+}
+
 /// Only a second look says that it was not somebody else who had the CPU.
 bool WarmUp::cooled_down() {
-  for (int look = 0; look < 2; ++look) {
-    const SteadyStart::Round round = launch_for_(kLookNs);
-    const auto slower = [](double now, double before) {
-      return now - before > std::max(kMostCooling * before, SteadyStart::kSpreadResolutionNs);
-    };
-    if (!slower(round.call_ns, result_.last.call_ns) &&
-        !slower(round.roundtrip_ns, result_.last.roundtrip_ns))
-      return false;
-  }
-  return true;
+  return is_slower(launch_for_(kLookNs)) && is_slower(launch_for_(kLookNs));
 }
 
 bool WarmUp::keep() {
   if (!result_.steady || !cooled_down()) return true;
   ++result_.again;
-  return launch_until_steady(kAgainSeconds);
+  return launch_until_steady(kAgainSeconds) || !is_slower(latest_);
 }
 
 WarmUp::LaunchFor empty_launches(Device& device, std::function<void()> after_round) {

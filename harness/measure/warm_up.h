@@ -75,18 +75,20 @@ class WarmUp {
   /// Launches until the process is steady or the time is up.
   void warm_up();
   /// Before a case: looks for 2 ms whether the device is as fast as it was, and warms it up if not.
-  /// False: it did not become steady in time, and the next case looks again. A process that was
-  /// never steady has nothing to look for: true.
+  /// False: in time it became neither steady nor as fast as it was, and the next case looks again.
+  /// A process that was never steady has nothing to look for: true.
   bool keep();
   const WarmUpResult& result() const { return result_; }
 
  private:
   bool launch_until_steady(double most_seconds);
+  bool is_slower(const SteadyStart::Round& round) const;
   bool cooled_down();
 
   LaunchFor launch_for_;
   std::function<std::optional<double>()> clock_mhz_;
   WarmUpResult result_;
+  SteadyStart::Round latest_;
 };
 
 /// Rounds of an empty kernel that is waited for; `after_round` is called after each. Throws

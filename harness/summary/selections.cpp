@@ -128,7 +128,10 @@ Finding finding_of(const std::vector<const SelectionCounts*>& cases, const std::
         std::string(kShareUnit));
     finding.cases += (finding.cases.empty() ? "" : " ") + counts->case_name;
   }
-  finding.remedy = "Select once, and keep the algorithm with its kind of math.";
+  finding.remedy = times > 0 && times < 1
+                       ? "Select once, keep the algorithm with its kind of math, and not the usual "
+                         "one: it takes longer."
+                       : "Select once, and keep the algorithm with its kind of math.";
   if (times > 1) {
     const double excess = others * (times - 1);
     finding.share = excess / (selections + excess);

@@ -238,13 +238,13 @@ void add_runs(const SessionData& session,
                    restless,
                    kWhatMoves));
   if (cooled.runs() > 0)
-    findings.push_back(
-        distorting("cooled-down",
-                   counted(cooled.evidence().size(), "case"),
-                   "Before these cases launches were slower than at the end of the warm-up, and "
-                   "0.5 s of launches did not make them steady again: their times may be too long.",
-                   cooled,
-                   kWhatMoves));
+    findings.push_back(distorting(
+        "cooled-down",
+        counted(cooled.evidence().size(), "case"),
+        "Before these cases launches were slower than at the end of the warm-up, and "
+        "after 0.5 s of launches they still were, and moved: times of calls may be too long.",
+        cooled,
+        kWhatMoves));
   if (company.runs() > 0) {
     Finding finding =
         distorting("other-processes",

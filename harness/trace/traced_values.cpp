@@ -217,7 +217,9 @@ TracedValues chains(const BlockRecords& records) {
     for (const auto& [kernel, launched_ns] : operations) {
       kernels.push_back(kernel);
       total += between(kernel->begin_ns, kernel->end_ns);
-      starved_kernels += launched_ns >= busy_until && launched_ns != kNoLaunch;
+      // The first has nothing to wait behind.
+      const bool first = kernels.size() == 1;
+      starved_kernels += !first && launched_ns >= busy_until && launched_ns != kNoLaunch;
       busy_until = std::max(busy_until, kernel->end_ns);
     }
     kernel_time[i] = total / records.operations;
