@@ -21,12 +21,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kApplicationId = 0x4c676170;  // "Lgap"
-constexpr int kVersion = 3;
+constexpr int kSchemaVersion = 3;
 constexpr int kPatienceMs = 60'000;
 
 /// Sessions, what each says of each metric, and what people and the self-test said. Nothing of it
 /// is changed but by `prune`. Points are found by series, fingerprint and time.
-constexpr std::string_view kSchema[] = {
+constexpr std::string_view kTables[] = {
     "CREATE TABLE sessions (id INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE,"
     " node TEXT NOT NULL, begin_s INTEGER NOT NULL, added_s INTEGER NOT NULL, invalid TEXT)",
     "CREATE TABLE fingerprints (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE)",
@@ -170,30 +170,30 @@ void HistoryDatabase::open(Use use) {
                 file_.string());
   }
   version_ = static_cast<int>(pragma("user_version"));
-  if (version_ < 1 || version_ > kVersion) {
+  if (version_ < 1 || version_ > kSchemaVersion) {
     throw Error(
         "{} has the form {} of a history, and this launchgap reads 1 to {}: use the "
         "launchgap that wrote it, or a newer one",
         file_.string(),
         version_,
-        kVersion);
+        kSchemaVersion);
   }
   statement("SELECT count(*) FROM sqlite_master").run();
-  if (use == Use::write && version_ < kVersion) update();
+  if (use == Use::write && version_ < kSchemaVersion) update();
 }
 
 /// Nobody reads half of it: two that do it at once do it one after the other.
 void HistoryDatabase::update() {
   Transaction transaction(*this);
   version_ = static_cast<int>(pragma("user_version"));
-  if (version_ < kVersion) {
+  if (version_ < kSchemaVersion) {
     for (const Change& change : kChanges) {
       if (change.version > version_) run(change.statement);
     }
-    run(fmt::format("PRAGMA user_version = {}", kVersion));
+    run(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
   }
   transaction.commit();
-  version_ = kVersion;
+  version_ = kSchemaVersion;
 }
 
 void HistoryDatabase::connect(int flags) {
@@ -216,9 +216,9 @@ void HistoryDatabase::create() {
   try {
     connect(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     Transaction transaction(*this);
-    for (const std::string_view table : kSchema) run(table);
+    for (const std::string_view table : kTables) run(table);
     run(fmt::format("PRAGMA application_id = {}", kApplicationId));
-    run(fmt::format("PRAGMA user_version = {}", kVersion));
+    run(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
     transaction.commit();
   } catch (...) {
     sqlite3_close(std::exchange(database_, nullptr));

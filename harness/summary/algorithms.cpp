@@ -14,7 +14,7 @@ namespace launchgap {
 namespace {
 
 /// More of one process than a product has, and names that fill a line: what is kept of them.
-constexpr std::size_t kMostKernels = 4, kLongestName = 200;
+constexpr std::size_t kMostListed = 4, kLongestName = 200;
 
 /// Launched by a library, with nothing else between them but the gate.
 bool is_work_of_library(const CaseName& name) {
@@ -33,7 +33,7 @@ std::string text_of_kernels(const std::vector<CountedKernels>& kernels) {
     texts.insert(
         fmt::format("{} {}", kernel.name.substr(0, kLongestName), fmt::join(kernel.grid, "x")));
   }
-  if (texts.size() > kMostKernels) texts.erase(std::next(texts.begin(), kMostKernels), texts.end());
+  if (texts.size() > kMostListed) texts.erase(std::next(texts.begin(), kMostListed), texts.end());
   return fmt::to_string(fmt::join(texts, " + "));
 }
 

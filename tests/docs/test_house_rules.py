@@ -43,6 +43,27 @@ def test_no_two_source_files_have_one_name():
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_no_source_file_hides_a_constant_of_a_header():
+    """Sources are compiled several at a time: one file's constant would be taken for the header's in the next (JUnit's
+    launchgap had version 3, the history's)."""
+    constant = re.compile(
+        r"^(?:inline |static |extern )?(?:constexpr|const)\b[^;=({]*?\b(k[A-Z]\w+)\s*[=\[{;]", re.MULTILINE
+    )
+    of_headers = {
+        name
+        for path in [*sources("harness", "kernels", suffixes=(".h",)), ROOT / "harness" / "core" / "version.h.in"]
+        for name in constant.findall(path.read_text())
+    }
+    assert "kVersion" in of_headers
+    hidden = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sources("harness", "benchmarks", suffixes=(".cpp",))
+        for name in constant.findall(path.read_text())
+        if name in of_headers
+    ]
+    assert hidden == []
+
+
 def test_a_file_name_of_the_doctor_occurs_nowhere_else():
     everywhere = collections.Counter(
         path.name for path in sources("harness", "benchmarks", "kernels", suffixes=(".cpp", ".h"))
