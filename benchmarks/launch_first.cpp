@@ -176,8 +176,8 @@ void advise_on_first(Adviser& adviser) {
                                 : fmt::format("A fresh process takes {} until its first kernel is "
                                               "done; its ",
                                               quantity(stats::mean(total), "ns")),
-                            value_text(*trip),
-                            value_text(*second)),
+                            level_text(*trip),
+                            level_text(*second)),
                 {*comparison},
                 {adviser.rows.find(params, "initialise_ns"),
                  adviser.rows.find(params, "context_ns"),

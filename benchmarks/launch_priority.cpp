@@ -85,8 +85,8 @@ void advise_on_priority(Adviser& adviser) {
                 fmt::format("Put urgent work into a stream of higher priority: beside other work a "
                             "round trip takes {}, and with the same priority it waits for that "
                             "work, {} here.",
-                            value_text(*comparison->row),
-                            value_text(*comparison->reference)),
+                            level_text(*comparison->row),
+                            level_text(*comparison->reference)),
                 {*comparison});
     return;
   }

@@ -1,7 +1,6 @@
 // What code that the host's libraries have for older CPUs gets out of this one. A process runs one
 // code, and so each has processes of its own, which do nothing else.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -139,15 +138,6 @@ struct MeasuredCode {
   const SummaryRow* row = nullptr;
 };
 
-/// What ratios are made of: the geometric mean of the runs' medians, "65.1 GFLOP/s".
-std::string rate_by_code(const SummaryRow& row) {
-  double sum = 0;
-  for (const double median : row.run_medians) sum += std::log(median);
-  SummaryRow of_runs = row;
-  of_runs.p50 = std::exp(sum / static_cast<double>(row.run_medians.size()));
-  return value_text(of_runs);
-}
-
 /// What is known of the newest code beside the oldest, and of the fastest.
 std::string newest_beside_oldest(const std::vector<MeasuredCode>& measured,
                                  const Ratio& newest_to_oldest) {
@@ -196,13 +186,12 @@ void say_what_each_gets(Adviser& adviser,
   std::vector<Comparison> comparisons;
   for (const auto& [level, row] : measured) {
     texts.push_back(
-        texts.empty()
-            ? fmt::format("Code for a CPU of {} ({}) gets {} of {} out of this one",
-                          level->year,
-                          level->value,
-                          rate_by_code(*row),
-                          work)
-            : fmt::format("of {} ({}) {}", level->year, level->value, rate_by_code(*row)));
+        texts.empty() ? fmt::format("Code for a CPU of {} ({}) gets {} of {} out of this one",
+                                    level->year,
+                                    level->value,
+                                    level_text(*row),
+                                    work)
+                      : fmt::format("of {} ({}) {}", level->year, level->value, level_text(*row)));
     if (row != measured.front().row) comparisons.push_back(*compare(row, measured.front().row));
   }
   const Ratio& ratio = comparisons.back().ratio;

@@ -78,16 +78,6 @@ double log_size(const Comparison& comparison) {
   return std::abs(std::log(*comparison.ratio.value));
 }
 
-/// What a ratio is of: the geometric mean of the runs' medians. The median of all samples may be
-/// another, and would not divide to that ratio.
-std::string level_text(const SummaryRow& row) {
-  SummaryRow of_runs = row;
-  const auto logarithms = stats::logarithms(row.run_medians);
-  if (const auto mean = logarithms ? stats::mean(*logarithms) : std::nullopt)
-    of_runs.p50 = std::exp(*mean);
-  return value_text(of_runs);
-}
-
 /// One side of a comparison: its level, and what its name does not share with the other's.
 std::string side_text(const SummaryRow& row, const SummaryRow& other) {
   std::vector<std::string> own;
@@ -219,6 +209,14 @@ std::string value_text(const SummaryRow& row) {
   const Metric* const known = find_metric(row.metric);
   if (!known || known->unit == "1") return fmt::format("{:.4g}", *row.p50);
   return quantity(row.p50, known->unit);
+}
+
+std::string level_text(const SummaryRow& row) {
+  SummaryRow of_runs = row;
+  const auto logarithms = stats::logarithms(row.run_medians);
+  if (const auto mean = logarithms ? stats::mean(*logarithms) : std::nullopt)
+    of_runs.p50 = std::exp(*mean);
+  return value_text(of_runs);
 }
 
 std::string axis_value(const SummaryRow& row, std::string_view axis) {

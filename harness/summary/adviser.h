@@ -80,7 +80,10 @@ const Comparison& deciding(const std::vector<Comparison>& comparisons);
 
 /// "1.30 times that", or of a time that is much shorter "2.4 times shorter than that".
 std::string multiple(double ratio);
-std::string value_text(const SummaryRow& row);                         // its median with its unit
+std::string value_text(const SummaryRow& row);  // its median with its unit
+/// What a ratio is of: the geometric mean of the runs' medians. The median of all samples may be
+/// another, and would not divide to that ratio.
+std::string level_text(const SummaryRow& row);
 std::string axis_value(const SummaryRow& row, std::string_view axis);  // its value of the axis
 std::string interval_text(const stats::Interval& interval);            // "2.5 to 2.7"
 /// "roundtrip_ns, 21.3 µs (wait:block) against 8.1 µs (wait:spin), 10 and 10 runs", with the ratio

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/allocation/block_allocator.h"
+#include "harness/allocation/device_player.h"
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
 
@@ -18,6 +19,37 @@ struct OverTheHost : testing::TestWithParam<std::string> {
   std::unique_ptr<Device> device = open_device("host", "host");
   std::unique_ptr<Stream> stream = device->create_stream();
 };
+
+/// A memory without end, whose first region cannot be had.
+class Endless : public Memory {
+ public:
+  Address take(std::uint64_t) override { return taken_++; }
+  void give_back(Address, std::uint64_t) override {}
+  std::uint64_t page_bytes() const override { return 4096; }
+  Address reserve(std::uint64_t) override { return 4096; }
+  void unreserve(Address, std::uint64_t) override {}
+  bool map(Address, std::uint64_t) override { return true; }
+  void unmap(Address, std::uint64_t) override {}
+
+ private:
+  Address taken_ = 0;
+};
+
+TEST(LimitedMemory, HasWhatIsLeftAndWhatCameBack) {
+  Endless endless;
+  LimitedMemory memory(endless, 100);
+  EXPECT_EQ(memory.take(100), 0u) << "what could not be had costs nothing";
+  const Address first = memory.take(100);
+  EXPECT_NE(first, 0u) << "all of it";
+  EXPECT_EQ(memory.take(1), 0u);
+  EXPECT_FALSE(memory.map(4096, 1));
+  memory.give_back(first, 100);
+  EXPECT_TRUE(memory.map(4096, 100)) << "all of it again";
+  EXPECT_FALSE(memory.map(8192, 1));
+  memory.unmap(4096, 100);
+  EXPECT_EQ(memory.take(101), 0u);
+  EXPECT_NE(memory.take(100), 0u);
+}
 
 /// Blocks of any size, given back in any order, hold what was written until then.
 TEST_P(OverTheHost, BlocksAreApartAndHoldWhatIsWritten) {

@@ -7,11 +7,19 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "harness/import/own_events.h"
+
 namespace launchgap::recording {
 namespace {
 
 using activity::Domain;
 using activity::Purpose;
+
+TEST(CallNames, OfOwnCallsThatAreNotKnownSayDomainAndNumber) {
+  EXPECT_EQ(name_of_own_call(Domain::driver, 652), "cuLaunchKernelEx");
+  EXPECT_EQ(name_of_own_call(Domain::driver, 4242), "driver call 4242");
+  EXPECT_EQ(name_of_own_call(Domain::runtime, 4242), "runtime call 4242");
+}
 
 TEST(CallNames, SayWhatACallIsFor) {
   const struct {

@@ -40,6 +40,18 @@ TEST(AcceptedLevel, CountsFromItsFirstSecondAndTheLatestOne) {
   EXPECT_EQ(accepted_level(levels, key, 200), &levels[0]);
 }
 
+TEST(AcceptedLevel, ForgetsTheHitsOfNightsUntilItWasAccepted) {
+  AcceptedLevel level;
+  level.accepted_s = 1000;
+  for (const std::int64_t begin_s : {999, 1000, 1001}) {
+    rules::Night night;
+    night.begin_s = begin_s;
+    night.hit = 1;
+    level.apply_to(night);
+    EXPECT_EQ(night.hit, begin_s <= 1000 ? 0 : 1) << begin_s;
+  }
+}
+
 TEST(History, GivesBackWhatItWasGiven) {
   const TemporaryFolder folder("history-test");
   History history(folder.path() / "nights.db", History::Use::write);
