@@ -28,6 +28,8 @@ EXPECTED = {
     "h100-qwen-orphans.kineto.json.gz": set(),
     # One inference: kernels of 8 µs, 50 µs apart. It does nothing twice, so no kernel can be compared with itself.
     "h100-vit.kineto.json.gz": {"slow-host"},
+    # Graphs of 20 kernels of 1 µs, each replay waited for; the first one loads.
+    "h200-graph-replays.kineto.json.gz": {"launch-gaps", "wait-stalls", "first-launches"},
     # Small layers; its matrix multiplications become 10 % faster on the way, as where clocks rise.
     "rtx2080ti-linear.kineto.json.gz": {"slow-host", "short-kernels", "kernel-changed"},
     # Gaussian elimination: each Fan2 has less to do than the one before. The first two launches load: 0.8 ms each.

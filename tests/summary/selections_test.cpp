@@ -93,6 +93,19 @@ TEST_F(Selections, ThatDifferCostWhatTheOthersTakeLonger) {
   EXPECT_EQ(found.cases, "convolution/selection/shape:a");
 }
 
+TEST_F(Selections, OfWhichTheUsualOneTakesLongestAreNotToBeKept) {
+  for (int i = 0; i < 3; ++i)
+    process("convolution/selection/shape:a",
+            {{kFind, {{0, "4 (FFT)", 19, 100}, {1, "1 (GEMM)", 1, 75}}}});
+  const Finding found = only(said(selection_findings(read())));
+  EXPECT_EQ(found.severity, Severity::note);
+  EXPECT_THAT(found.sentence, HasSubstr("3 of 60 times"));
+  EXPECT_EQ(
+      found.remedy,
+      "Select once, keep the algorithm with its kind of math, and not the usual one: it takes "
+      "longer.");
+}
+
 TEST_F(Selections, DifferBetweenProcessesThatAreAgreedInThemselves) {
   process("convolution/selection/shape:a", {{0, "1 (GEMM)", 20, 100}});
   process("convolution/selection/shape:a", {{0, "0 (direct)", 20, 150}});
