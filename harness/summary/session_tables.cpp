@@ -245,7 +245,8 @@ Table runs_table() {
         "Whether calls and clocks were steady when measuring began.",
         [](Row row) { return row.run.steady; }},
        {"restless_cases",
-        "Cases that began while launches were slower than at the end of the warm-up, and not steady.",
+        "Cases that began while launches were slower than at the end of the warm-up, and not "
+        "steady.",
         [](Row row) { return row.run.restless_cases.size(); }}});
 }
 
