@@ -134,7 +134,7 @@ void loading(Adviser& adviser,
              const std::string& what,
              const Words& words) {
   std::vector<Comparison> comparisons;
-  for (const char* metric : {"module_ns", "first_roundtrip_ns"}) {
+  for (const char* metric : kOfCode) {
     const auto row = [&](const char* loading) {
       return adviser.rows.find({{"loading", loading}}, metric);
     };

@@ -154,10 +154,9 @@ class Folders {
   void add(const std::string& folder) {
     const std::string plain = fs::path(folder).lexically_normal().string();
     if (folders_.size() >= kMaxFolders || !is_folder(system_, plain)) return;
-    const auto same = [&](const std::string& known) {
-      return known == plain || without_links(system_, known) == without_links(system_, plain);
-    };
-    if (std::ranges::none_of(folders_, same)) folders_.push_back(plain);
+    const auto where = [this](const std::string& known) { return without_links(system_, known); };
+    if (std::ranges::find(folders_, where(plain), where) == folders_.end())
+      folders_.push_back(plain);
   }
 
   /// A folder whose .pth files name others, one per line.
