@@ -118,7 +118,7 @@ class Check {
     if (judged.verdict == Verdict::no_baseline) {
       compare_with_last(figures, earlier, result);
     } else if (!options_.across.empty()) {
-      result.changed = changed_since(before.numbers, figures.fingerprint);
+      result.changed = changed_as_it_began(before, judged, figures.fingerprint);
     }
   }
 
@@ -138,8 +138,8 @@ class Check {
   struct Before {
     std::vector<rules::Night>
         nights;  // valid ones in order of time, as what people accepted leaves them
-    std::set<std::int64_t> numbers;  // of their fingerprints
-    EarlierAlgorithms algorithms;    // of those that were no slower
+    std::vector<std::int64_t> fingerprints;  // theirs
+    EarlierAlgorithms algorithms;            // of those that were no slower
   };
 
   Before nights_before(const SeriesKey& key, const std::set<std::int64_t>& fingerprints) const {
@@ -162,24 +162,36 @@ class Check {
     for (const KeptPoint& point : history_.before(key, fingerprints, begin_s_, enough)) {
       if (!can_be_compared_with(point) || (level && point.night.begin_s < level->since_s)) continue;
       before.nights.push_back(point.night);
-      before.numbers.insert(point.fingerprint);
+      before.fingerprints.push_back(point.fingerprint);
       if (point.night.hit <= 0) before.algorithms.add(point.algorithms);
       if (level) level->apply_to(before.nights.back());
     }
     std::ranges::reverse(before.nights);
+    std::ranges::reverse(before.fingerprints);
     return before;
   }
 
-  /// Which keys differ from those of sessions that it is compared with all the same.
-  std::vector<KeyChange> changed_since(const std::set<std::int64_t>& numbers,
-                                       const Fingerprint& now) const {
-    std::vector<KeyChange> all;
-    for (const std::int64_t number : numbers) {
-      for (KeyChange& change : told_once(differences(history_.fingerprint(number), now))) {
-        if (std::ranges::find(all, change) == all.end()) all.push_back(std::move(change));
+  /// Which keys changed with the first session that is slower, or faster, as this one is; with this
+  /// one where it is neither. What changed before or since explains nothing.
+  std::vector<KeyChange> changed_as_it_began(const Before& before,
+                                             const rules::NightJudgement& judged,
+                                             const Fingerprint& now) const {
+    const std::size_t gap = judged.verdict == Verdict::slower || judged.verdict == Verdict::faster
+                                ? rules::kNightsLookedAt
+                                : 1;
+    std::size_t first = before.nights.size();
+    for (std::size_t i = first; judged.hit != 0 && i-- > 0;) {
+      if (before.nights[i].hit == judged.hit) {
+        first = i;
+      } else if (before.nights.size() - i >= gap) {
+        break;
       }
     }
-    return all;
+    if (first == 0) return {};
+    const auto fingerprint = [&](std::size_t i) -> const Fingerprint& {
+      return i < before.nights.size() ? history_.fingerprint(before.fingerprints[i]) : now;
+    };
+    return told_once(differences(fingerprint(first - 1), fingerprint(first)));
   }
 
   /// Where a series begins: which keys of the fingerprint changed, and how far it moved with them.

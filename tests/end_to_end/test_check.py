@@ -278,6 +278,29 @@ def test_across_the_driver_it_gates(check, history, tmp_path):
     assert answer and html.escape(answer[0]) in page.read_text().replace("\xa0", " "), "the page says what the terminal said"
 
 
+@pytest.mark.parametrize("slower_since, driver_since", [(30, 31), (32, 30)], ids=["before", "after"])
+def test_a_driver_that_came_at_another_time_is_not_named(check, slower_since, driver_since):
+    """Neither where it was slower already, nor where the driver had been there for two nights."""
+    for night in range(30, 35):
+        session = Session(
+            night=night,
+            medians=launches(2500 if night >= slower_since else 2200),
+            fingerprint=NEW_DRIVER if night >= driver_since else {},
+        )
+        done, document = check(session, "--across", "driver_version")
+    assert of(document)["verdict"] == "slower" and of(document)["hits"] == 35 - slower_since
+    assert of(document)["changed"] == [] and "driver 570.12" not in done.stdout
+
+
+def test_a_driver_that_came_with_the_first_of_four_slow_nights_is_named(check):
+    for night in range(30, 36):
+        slow = night not in (31, 34)
+        session = Session(night=night, medians=launches(2500 if slow else 2200), fingerprint=NEW_DRIVER)
+        _, document = check(session, "--across", "driver_version")
+    assert (of(document)["verdict"], of(document)["hits"]) == ("slower", 1), "four of six, the last alone"
+    assert [change["to"] for change in of(document)["changed"]] == ["575.08"]
+
+
 def test_a_history_that_is_made_anew_says_the_same(check, history, tmp_path):
     options = ("--across", "driver_version")
     for night in (30, 31):

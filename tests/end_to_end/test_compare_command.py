@@ -86,7 +86,7 @@ def test_what_is_slower_is_found_and_fails_and_its_sessions_are_kept(node, tmp_p
         began[folder.name] = (session["begin_utc"], (folder / "session.json").stat().st_mtime_ns)
         assert session["filter"] == f"^{CASE}$" and session["replicates"] == 1
     order = sorted(began, key=lambda name: began[name])
-    assert 16 <= len(order) <= 40, "40 pairs are 80 processes"
+    assert 16 <= len(order) < 80, "40 pairs are 80 processes: it ended earlier"
     assert order[:4] == ["pair-001-1-a", "pair-001-1-b", "pair-002-1-b", "pair-002-1-a"]
     again = compare("--devices", "gpu", "-o", kept, a=arm(usual), b=arm(usual), node=usual)
     assert again.returncode == 2 and "not an empty folder" in again.stderr

@@ -39,7 +39,7 @@ PATTERNS = {
     "training": "training/allocations:2000",
 }
 # Of the import or the replay itself, and not of what is imported or replayed.
-NIGHTS = 24
+NIGHTS = 44
 VOLATILE = (
     "session_id",
     "base_session_id",
@@ -115,15 +115,36 @@ def of_verdicts(folder: Path) -> Iterator[Digest]:
     night(folder / "advice", folder / "slower", 27, {"launch/api": 1.07, "launch/graph": 1.2})
     for pair in ("advice", "slower"), ("slower", "advice"):
         yield from verdict_of(folder, " against ".join(pair), pair)
-    # Graphs get slower bit by bit, calls at once in the last nights, and arguments differ from night to night.
+    # Graphs get slower bit by bit, calls at once in the last nights, and arguments differ from night to night. Everything
+    # varies, by a share that follows from the night.
     for number in range(1, NIGHTS + 1):
-        times = {"launch/graph": 1 + number / 150, "launch/args": 1 + (number * 7 % 5) / 100}
-        if number > NIGHTS - 3:
-            times["launch/api"] = 1.1
+        varied = 1 + (number * 37 % 23 - 11) / 2_000
+        times = {
+            "launch/graph": varied * (1 + number / 300),
+            "launch/args": varied + (number * 7 % 5) / 100,
+            "launch/api": varied * (1.1 if number > NIGHTS - 3 else 1),
+            "": varied,
+        }
         night(folder / "advice", folder / f"night-{number}", number, times)
         if number < NIGHTS:
             run(folder, "history", "add", "nights.db", f"night-{number}")
-    yield from verdict_of(folder, "history", ("--history", "nights.db", f"night-{NIGHTS}"))
+    last = f"night-{NIGHTS}"
+    yield from verdict_of(folder, "history", ("--history", "nights.db", "--no-add", last))
+    (folder / "accepted.txt").write_text("* launch/graph/* * 2026-09-15 2026-09-28T12:00:00Z 'a new library'\n")
+    yield from verdict_of(
+        folder, "accepted", ("--history", "nights.db", "--no-add", "--accepted", "accepted.txt", "--gate-spread", last)
+    )
+    updated(folder / last, folder / "updated")
+    yield from verdict_of(folder, "updated", ("--history", "nights.db", "--no-add", "updated"))
+    across = ("--history", "nights.db", "--no-add", "--across", "driver", "--require-baseline", "updated")
+    yield from verdict_of(folder, "across", across)
+    rates = ("selftest", "--processes", 0, "--history", "nights.db", "--seed", 1, "--json", "rates.json")
+    yield digest_of_answer("rates", run(folder, *rates))
+    yield digest_of_answer("rates.json", (folder / "rates.json").read_text())
+    yield from verdict_of(folder, "with rates", ("--history", "nights.db", last))
+    run(folder, "history", "accept", "nights.db", "--case", "launch/api/*", "--since", "2026-09-10", "--reason", "meant")
+    yield digest_of_answer("history list", run(folder, "history", "list", "nights.db"))
+    yield digest_of_answer("history show", run(folder, "history", "show", "nights.db", "--case", "launch/api/*"))
     run(folder, "history", "export", "nights.db", "-o", "history.csv")
     yield digest_of_table("history", folder / "history.csv")
 
@@ -137,11 +158,13 @@ def verdict_of(folder: Path, what: str, arguments: Iterable[str]) -> Iterator[Di
         yield what, name, text.count("\n"), digest_of(text)
 
 
-def night(session: Path, to: Path, day: int, times: dict[str, float]) -> None:
-    """The session as it would be of another day, if the samples of these benchmarks were so many times as long."""
+def night(session: Path, to: Path, number: int, times: dict[str, float]) -> None:
+    """The session as it would be of another day, if the samples of these benchmarks were so many times as long. The first
+    that fits counts."""
+    day = f"{8 + number // 28:02}", f"{1 + number % 28:02}"
     shutil.copytree(session, to)
     for path in (to / "session.json", *(to / "records").iterdir()):
-        text = path.read_text().replace("2026-11-26", f"2026-10-{day:02}").replace("20261126", f"202610{day:02}")
+        text = path.read_text().replace("2026-11-26", "2026-{}-{}".format(*day)).replace("20261126", "2026{}{}".format(*day))
         lines = []
         for line in text.splitlines():
             own = next((factor for case, factor in times.items() if f'"case":"{case}' in line), 1)
@@ -151,6 +174,13 @@ def night(session: Path, to: Path, day: int, times: dict[str, float]) -> None:
                 line = json.dumps(record)
             lines.append(line)
         path.write_text("\n".join(lines) + "\n")
+
+
+def updated(session: Path, to: Path) -> None:
+    """With another driver."""
+    shutil.copytree(session, to)
+    for path in (to / "session.json", *(to / "records").iterdir()):
+        path.write_text(path.read_text().replace("580.159.04", "590.44.01"))
 
 
 def of_recordings(folder: Path) -> Iterator[Digest]:
