@@ -54,9 +54,9 @@ ExitCode add(const HistoryCommandOptions& options) {
     }
     const rg::Checked checked = rg::check_against_history(history, session, check);
     history.add(session, checked.points, checked.report.invalid);
-    answer("{}: added, {} metrics{}\n",
+    answer("{}: added, {}{}\n",
            session.session_id,
-           checked.points.size(),
+           counted(checked.points.size(), "metric"),
            checked.report.invalid.empty() ? "" : "; it does not count: " + checked.report.invalid);
   }
   return ExitCode::done;
@@ -157,7 +157,7 @@ ExitCode prune(const HistoryCommandOptions& options) {
     return ExitCode::done;
   }
   rg::History history(options.file, rg::History::Use::write);
-  answer("{} sessions removed.\n", history.prune(before_s));
+  answer("{} removed.\n", counted(history.prune(before_s), "session"));
   return ExitCode::done;
 }
 

@@ -15,8 +15,7 @@ constexpr VerdictInfo kVerdicts[] = {
     {"invalid", "Nothing can be said: what was measured is not to be trusted, or is too little."},
     {"no-baseline", "Nothing comparable to compare with."},
     {"cannot-tell",
-     "The interval spans more than the smallest change that counts, in both directions: it may be "
-     "slower or faster. More runs would tell."},
+     "The interval is too wide: there may be a change that counts, or none. More runs would tell."},
     {"unstable", "The sessions before have two levels, and this one lies at them or between."},
     {"watch", "Not judged, since a change of its value would say little; the reason says why."},
     {"faster", "Beyond chance and the smallest change that counts."},

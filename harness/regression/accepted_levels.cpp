@@ -40,7 +40,7 @@ const AcceptedLevel* accepted_level(std::span<const AcceptedLevel> levels,
   for (const AcceptedLevel& level : levels) {
     if (level.since_s > begin_s || !level.covers(key)) continue;
     const auto order = [](const AcceptedLevel& one) {
-      return std::pair(one.since_s, one.accepted_s);
+      return std::pair(one.accepted_s, one.since_s);
     };
     if (!latest || order(level) >= order(*latest)) latest = &level;
   }

@@ -45,7 +45,7 @@ std::string note_on_algorithms(const Report& report) {
   std::set<CaseKey> cases;
   const Result* first = nullptr;
   for (const Result& result : report.results) {
-    if (!result.algorithm || result.verdict != Verdict::same) continue;
+    if (!result.algorithm || result.verdict != Verdict::same || result.hits != 0) continue;
     if (!first) first = &result;
     cases.insert(result.key.where);
   }

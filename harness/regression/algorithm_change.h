@@ -19,6 +19,7 @@ using Algorithms = std::set<std::string>;
 class EarlierAlgorithms {
  public:
   void add(const Algorithms& of_session);
+  bool empty() const { return count_ == 0; }
 
   /// The change to `now` if that has an algorithm which fewer than a tenth of the earlier sessions
   /// had: one that a library selects every third time is not new each time. From the most frequent,

@@ -43,16 +43,15 @@ std::string annotation(std::string_view kind, const Result& result) {
 }
 
 std::string annotation(const Group& group) {
-  const Result& most = *group.results.front();
+  const Result& slowest = *group.results.front();
   return command("warning",
                  fmt::format("changed with {}", group.what),
-                 fmt::format("{} {} compared with before; the largest slowdown is {} of {}, {}: {}",
-                             group.results.size(),
-                             group.results.size() == 1 ? "metric is" : "metrics are",
-                             metric_text(most),
-                             case_text(most),
-                             device_text(most),
-                             change_text(most)));
+                 fmt::format("compared with before: {}; {} of {}, {}: {}",
+                             range_text(group),
+                             metric_text(slowest),
+                             case_text(slowest),
+                             device_text(slowest),
+                             change_text(slowest)));
 }
 
 }  // namespace
@@ -68,7 +67,7 @@ std::string github_annotations(const Report& report) {
   const auto worth_an_error = [&](const Result* result) {
     return fails(*result, report.strictness);
   };
-  for (const Result* result : all) {
+  for (const Result* result : report.worst_first()) {
     if (worth_an_error(result)) lines.push_back(annotation("error", *result));
   }
   for (const Group& group : changed(report)) lines.push_back(annotation(group));

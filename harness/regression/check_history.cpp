@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/plan.h"
+#include "harness/core/printable.h"
 #include "harness/core/stop.h"
+#include "harness/core/text.h"
 #include "harness/regression/algorithm_change.h"
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
@@ -60,6 +63,14 @@ class Check {
           "It is in the history already, and was compared with those before it.");
     if (std::string note = note_on_algorithms(report); !note.empty())
       report.notes.push_back(std::move(note));
+    std::map<std::string, std::size_t> unmoved;  // by what changed
+    for (const Result& result : report.results) {
+      if (result.verdict == Verdict::same && result.hits == 0 && !result.changed.empty())
+        ++unmoved[text_of(result.changed)];
+    }
+    for (const auto& [changed, count] : unmoved)
+      report.notes.push_back(
+          fmt::format("{}: {} stayed the same.", printable(changed), counted(count, "metric")));
     for (const std::string& key : options_.across.asked()) note_unknown(key);
     std::ranges::sort(report.results, {}, &Result::key);
     return std::move(checked_);
@@ -103,13 +114,14 @@ class Check {
     result.change = judged.change;
     result.z = judged.z;
     result.hits = judged.hits_in_a_row;
-    result.algorithm = before.algorithms.change_to(figures.algorithms);
     result.steadiness = judged.steadiness;
     result.steadiness_reason = judged.steadiness_reason;
     const bool is_tail =
         judged.spread_hits[static_cast<std::size_t>(rules::SpreadFigure::tail)] > 0 &&
         metric(figures.key.metric).direction == Direction::lower_is_better;
-    if (is_tail && figures.p99 && judged.baseline_p99.value_or(0) > 0)
+    // p99/p50 grows where the median alone falls, too.
+    if (is_tail && figures.p99 && judged.baseline_p99.value_or(0) > 0 &&
+        *figures.p99 > *judged.baseline_p99)
       result.tail = *figures.p99 / *judged.baseline_p99;
     if (judged.baseline)
       result.minimum = std::max(rules::kNightLeastChange, least_step / *judged.baseline);
@@ -117,8 +129,12 @@ class Check {
       result.power = power->second;
     if (judged.verdict == Verdict::no_baseline) {
       compare_with_last(figures, earlier, result);
-    } else if (!options_.across.empty()) {
-      result.changed = changed_as_it_began(before, judged, figures.fingerprint);
+    } else if (judged.since_s) {
+      const auto first = static_cast<std::size_t>(
+          std::ranges::lower_bound(earlier, *judged.since_s, {}, &rules::Night::begin_s) -
+          earlier.begin());
+      result.changed = changed_with(first, before, figures.fingerprint);
+      result.algorithm = algorithm_with(first, before, figures.algorithms, judged.hit != 0);
     }
   }
 
@@ -138,8 +154,9 @@ class Check {
   struct Before {
     std::vector<rules::Night>
         nights;  // valid ones in order of time, as what people accepted leaves them
-    std::vector<std::int64_t> fingerprints;  // theirs
-    EarlierAlgorithms algorithms;            // of those that were no slower
+    // Theirs.
+    std::vector<std::int64_t> fingerprints;
+    std::vector<Algorithms> algorithms;
   };
 
   Before nights_before(const SeriesKey& key, const std::set<std::int64_t>& fingerprints) const {
@@ -163,35 +180,42 @@ class Check {
       if (!can_be_compared_with(point) || (level && point.night.begin_s < level->since_s)) continue;
       before.nights.push_back(point.night);
       before.fingerprints.push_back(point.fingerprint);
-      if (point.night.hit <= 0) before.algorithms.add(point.algorithms);
+      before.algorithms.push_back(point.algorithms);
       if (level) level->apply_to(before.nights.back());
     }
     std::ranges::reverse(before.nights);
     std::ranges::reverse(before.fingerprints);
+    std::ranges::reverse(before.algorithms);
     return before;
   }
 
-  /// Which keys changed with the first session that is slower, or faster, as this one is; with this
-  /// one where it is neither. What changed before or since explains nothing.
-  std::vector<KeyChange> changed_as_it_began(const Before& before,
-                                             const rules::NightJudgement& judged,
-                                             const Fingerprint& now) const {
-    const std::size_t gap = judged.verdict == Verdict::slower || judged.verdict == Verdict::faster
-                                ? rules::kNightsLookedAt
-                                : 1;
-    std::size_t first = before.nights.size();
-    for (std::size_t i = first; judged.hit != 0 && i-- > 0;) {
-      if (before.nights[i].hit == judged.hit) {
-        first = i;
-      } else if (before.nights.size() - i >= gap) {
-        break;
-      }
-    }
+  /// Which keys changed with the session with which it became what it is now: one before, or this
+  /// one. What changed earlier or later explains nothing.
+  std::vector<KeyChange> changed_with(std::size_t first,
+                                      const Before& before,
+                                      const Fingerprint& now) const {
     if (first == 0) return {};
     const auto fingerprint = [&](std::size_t i) -> const Fingerprint& {
       return i < before.nights.size() ? history_.fingerprint(before.fingerprints[i]) : now;
     };
     return told_once(differences(fingerprint(first - 1), fingerprint(first)));
+  }
+
+  /// The algorithm that came with that session; of what is no slower and no faster any that is
+  /// another than usual.
+  static std::optional<KeyChange> algorithm_with(std::size_t first,
+                                                 const Before& before,
+                                                 const Algorithms& now,
+                                                 bool must_coincide) {
+    const Algorithms& own = first < before.nights.size() ? before.algorithms[first] : now;
+    EarlierAlgorithms usual, last;
+    for (std::size_t i = first; i-- > 0;) {
+      if (before.nights[i].hit > 0) continue;
+      usual.add(before.algorithms[i]);
+      if (last.empty()) last.add(before.algorithms[i]);
+    }
+    if (must_coincide && !last.change_to(own)) return std::nullopt;
+    return usual.change_to(own);
   }
 
   /// Where a series begins: which keys of the fingerprint changed, and how far it moved with them.
@@ -222,7 +246,11 @@ class Check {
     };
     history_.before(figures.key, {*last}, begin_s_, take);
     result.algorithm = algorithms.change_to(figures.algorithms);
-    for (const rules::Night& night : same_fingerprint) now.push_back(night.value);
+    for (const rules::Night& night : same_fingerprint) {
+      if (night.begin_s > last_s) now.push_back(night.value);
+    }
+    if (now.size() > 1)
+      result.reason += fmt::format("; the change is that of {} sessions together", now.size());
     constexpr double kTailOf99 = 0.005;
     const auto found = rules::pooled_ratio(now, before, kTailOf99);
     if (!found) return;
@@ -236,11 +264,15 @@ class Check {
     using Configuration = std::tuple<std::string, std::string, ProcessConfig>;
     std::map<Configuration, std::vector<SeriesKey>> measured;
     std::set<SeriesKey> present;
+    std::set<CaseKey> failed;  // which is said already
     for (const MetricFigures& figures : session_.metrics) {
       const CaseKey& where = figures.key.where;
       present.insert(figures.key);
-      if (!figures.key.metric.empty())
+      if (figures.key.metric.empty()) {
+        failed.insert(where);
+      } else {
         measured[{where.device, where.arm, where.process_config}].push_back(figures.key);
+      }
     }
     const auto last_began = [&](const SeriesKey& key) {
       std::int64_t last = 0;
@@ -259,7 +291,8 @@ class Check {
     for (const auto& [key, device_name] : history_.series()) {
       const auto beside =
           measured.find({key.where.device, key.where.arm, key.where.process_config});
-      if (beside == measured.end() || present.contains(key) || key.where.arm != name_of(Arm::plain))
+      if (beside == measured.end() || present.contains(key) || failed.contains(key.where) ||
+          key.where.arm != name_of(Arm::plain))
         continue;
       const std::int64_t last = last_began(key);
       if (last == 0 || last < last_measured(beside->first)) continue;
@@ -268,7 +301,7 @@ class Check {
       missing.node = session_.node;
       missing.device_name = device_name;
       missing.verdict = Verdict::invalid;
-      missing.reason = "not measured, and the session before has it";
+      missing.reason = fmt::format("not measured, and the session of {} has it", utc_text(last));
       checked_.report.results.push_back(std::move(missing));
     }
   }

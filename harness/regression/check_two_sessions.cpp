@@ -127,9 +127,14 @@ void add_missing(const SessionFigures& base, const SessionFigures& session, Repo
                        session.metrics.end();
     const bool beside = std::ranges::find(session.metrics, configuration(figures), configuration) !=
                         session.metrics.end();
-    if (there || !beside || figures.key.metric.empty()) continue;
+    const bool failed = std::ranges::any_of(session.metrics, [&](const MetricFigures& one) {
+      return one.key.metric.empty() && one.key.where == figures.key.where;
+    });  // which is said already
+    if (there || !beside || failed || figures.key.metric.empty()) continue;
     Result missing = measured_result(base, figures);
     missing.baseline = std::exchange(missing.value, std::nullopt);
+    missing.baseline_p99 = std::exchange(missing.p99, std::nullopt);
+    missing.compared_with = std::exchange(missing.runs, 0);
     missing.verdict = Verdict::invalid;
     missing.reason = fmt::format("not measured, and {} has it", base.session_id);
     report.results.push_back(std::move(missing));

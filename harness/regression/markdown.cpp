@@ -65,7 +65,9 @@ std::string what_changed(const Report& report) {
   const std::vector<Group> groups = changed(report);
   for (std::size_t g = 0; g < std::min(groups.size(), kMostGroups); ++g) {
     const std::vector<const Result*>& results = groups[g].results;
-    text += fmt::format("\nChanged with **{}**, compared with before:\n\n", plain(groups[g].what));
+    text += fmt::format("\nChanged with **{}**, compared with before: {}.\n\n",
+                        plain(groups[g].what),
+                        range_text(groups[g]));
     for (std::size_t i = 0; i < std::min(results.size(), kOfEach); ++i) {
       const Result& result = *results[i];
       text += plain(fmt::format("{}: {} of {}, {}, {}",
@@ -77,8 +79,7 @@ std::string what_changed(const Report& report) {
                   .insert(0, "- ") +
               "\n";
     }
-    if (results.size() > kOfEach)
-      text += fmt::format("- and {} more, slower by less\n", results.size() - kOfEach);
+    if (results.size() > kOfEach) text += fmt::format("- and {} more\n", results.size() - kOfEach);
   }
   if (groups.size() > kMostGroups)
     text += fmt::format("\nLeft out: {}.\n", counted(groups.size() - kMostGroups, "other change"));
@@ -118,6 +119,8 @@ std::string markdown(const Report& report) {
   text += what_changed(report) + worst(report) + left_out(report);
   for (std::size_t i = 0; i < std::min(report.notes.size(), kMostGroups); ++i)
     text += fmt::format("\n{}\n", plain(printable(report.notes[i])));
+  if (report.notes.size() > kMostGroups)
+    text += fmt::format("\nLeft out: {}.\n", counted(report.notes.size() - kMostGroups, "note"));
   if (const std::string alarms = false_alarm_sentence(report); !alarms.empty())
     text += fmt::format("\n{}\n", alarms);
   return cut_at_line(std::move(text), kLongestMarkdown);

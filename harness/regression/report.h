@@ -41,15 +41,16 @@ struct Result {
   SeriesKey key;
   std::string node, device_name;
   Verdict verdict = Verdict::same;
-  std::string reason;                       // in words, without a full stop; empty if all is said
-  std::optional<double> value, baseline;    // of the new and of the old, in the metric's unit
-  std::size_t runs = 0;                     // processes behind `value`
-  std::size_t compared_with = 0;            // pairs, runs or sessions behind `baseline`
-  std::optional<double> change;             // value / baseline - 1
+  std::string reason;                     // in words, without a full stop; empty if all is said
+  std::optional<double> value, baseline;  // of the new and of the old, in the metric's unit
+  std::size_t runs = 0;                   // processes behind `value`
+  std::size_t compared_with = 0;          // pairs, runs or sessions behind `baseline`
+  std::optional<double>
+      change;  // as `value` to `baseline`; of several runs or pairs by the means of logarithms
   std::optional<stats::Interval> interval;  // of `change`, 99 %
   std::optional<double> z;        // distance in robust standard deviations, of check alone
   std::optional<double> minimum;  // the smallest change that counts
-  int hits = 0;                   // sessions in a row, this one too, that were slower
+  int hits = 0;                   // sessions in a row, this one too, that were slower (or faster)
   Steadiness steadiness = Steadiness::same;
   std::string steadiness_reason;       // "within-run CV 2.1 times as large"
   std::vector<KeyChange> changed;      // of the fingerprint, since what it is compared with

@@ -1,7 +1,9 @@
 #include "harness/regression/report_words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
+#include "harness/rules/nights.h"
 
 namespace launchgap::regression {
 namespace {
@@ -52,19 +55,20 @@ std::string depth_text(const Report& report) {
   return fmt::format(" with {}{} each", range, counted(most, compared_with(report.kind)));
 }
 
-/// " (driver 570.12 → 575.08)": what changed for those that lack a baseline, if it is one thing.
+/// " (driver 570.12 → 575.08)": what changed for those that lack a baseline, if it is one thing;
+/// with how many they are, if it is not so for all.
 std::string change_behind(const Report& report, Verdict verdict) {
-  std::string text;
+  std::set<std::string> changes;
+  std::size_t changed = 0;
   for (const Result& result : report.results) {
     if (result.verdict != verdict || result.changed.empty()) continue;
-    const std::string own = printable(text_of(result.changed), 120);
-    if (text.empty()) {
-      text = own;
-    } else if (text != own) {
-      return " (of several fingerprints)";
-    }
+    changes.insert(printable(text_of(result.changed), 120));
+    ++changed;
   }
-  return text.empty() ? "" : fmt::format(" ({})", text);
+  if (changes.empty()) return "";
+  const std::string what = changes.size() == 1 ? *changes.begin() : "of several fingerprints";
+  return changed == report.count(verdict) ? fmt::format(" ({})", what)
+                                          : fmt::format(" ({} of them: {})", changed, what);
 }
 
 /// "3 suspect, 12 to watch, 8 without a baseline (driver 570.12 → 575.08)"; empty if all is same.
@@ -177,13 +181,23 @@ std::string algorithm_text(const Result& result) {
                           : "";
 }
 
+namespace {
+
+/// Too little to count, and not on the way to be more either.
+bool is_unchanged(const Result& result) {
+  return result.verdict == Verdict::same && result.hits == 0 &&
+         std::abs(result.change.value_or(0)) < result.minimum.value_or(rules::kNightLeastChange);
+}
+
+}  // namespace
+
 std::string tail_text(const Result& result) {
   if (!result.tail) return "";
   return fmt::format("p99 {:.3g} times as long ({} → {}); {}",
                      *result.tail,
                      value_text(result, result.baseline_p99),
                      value_text(result, result.p99),
-                     result.verdict == Verdict::same
+                     is_unchanged(result)
                          ? "medians equal"
                          : fmt::format("median {:+.1f} %", 100 * result.change.value_or(0)));
 }
@@ -258,15 +272,17 @@ std::string false_alarm_sentence(const Report& report) {
   const auto expected = report.expected_false_alarms();
   const std::size_t without = report.tests_without_rate();
   const std::string_view measure =
-      report.kind == Kind::history ? "`launchgap selftest --history` measures it from 40 nights on"
-                                   : "`launchgap selftest` measures it";
+      report.kind == Kind::history
+          ? ": `launchgap selftest --history` measures it from 40 nights on"
+      : report.kind == Kind::pairs ? ": `launchgap selftest` measures it"
+                                   : "";
   std::string text = counted(tests, "test");
   if (expected)
     text += fmt::format("; {:.2g} false alarms are to be expected{}",
                         *expected,
                         without == 0 ? "" : fmt::format(" of {} of them", tests - without));
   if (without > 0)
-    text += fmt::format("; {} rate of false alarms: {}",
+    text += fmt::format("; {} rate of false alarms{}",
                         without == tests ? "none has a measured"
                         : without == 1   ? "1 has no measured"
                                          : fmt::format("{} have no measured", without),
@@ -277,7 +293,9 @@ std::string false_alarm_sentence(const Report& report) {
 std::vector<Group> changed(const Report& report) {
   Groups groups;
   for (const Result& result : report.results) {
-    if (!result.changed.empty() && result.change)
+    // What a night is the same as is its level, and not what was before the change.
+    const bool is_level = report.kind == Kind::history && result.verdict == Verdict::same;
+    if (!result.changed.empty() && result.change && !is_level)
       groups.of(printable(text_of(result.changed))).push_back(&result);
   }
   std::vector<Group> sorted = groups.take();
@@ -287,15 +305,20 @@ std::vector<Group> changed(const Report& report) {
 }
 
 std::string change_sentence(const Group& change) {
-  const Result& most = *change.results.front();
-  return fmt::format("Changed with {}: {} of {} {}{}.",
-                     change.what,
-                     metric_text(most),
-                     case_text(most),
-                     change_text(most),
-                     change.results.size() == 1
-                         ? ""
-                         : fmt::format(", the most of {} metrics", change.results.size()));
+  const Result& slowest = *change.results.front();
+  const std::string of = fmt::format("{} of {}", metric_text(slowest), case_text(slowest));
+  if (change.results.size() == 1)
+    return fmt::format("Changed with {}: {} {}.", change.what, of, change_text(slowest));
+  return fmt::format("Changed with {}: {}. The first is {}.", change.what, range_text(change), of);
+}
+
+std::string range_text(const Group& group) {
+  const Result &slowest = *group.results.front(), &fastest = *group.results.back();
+  if (group.results.size() == 1) return change_text(slowest);
+  return fmt::format("{} metrics, from {:+.1f} % to {:+.1f} %",
+                     group.results.size(),
+                     100 * *slowest.change,
+                     100 * *fastest.change);
 }
 
 std::vector<const Result*> found(const Report& report) {

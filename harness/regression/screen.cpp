@@ -95,16 +95,9 @@ std::string what_changed(const Report& report, const Devices& devices) {
   for (std::size_t g = 0; g < std::min(groups.size(), kMostGroups); ++g) {
     const std::vector<const Result*>& results = groups[g].results;
     text += "\n" +
-            wrapped(fmt::format("Changed with {}: {}{}.",
-                                groups[g].what,
-                                change_text(*results.front()),
-                                results.size() == 1
-                                    ? ""
-                                    : fmt::format(" at worst, of {} metrics", results.size())),
-                    0) +
+            wrapped(fmt::format("Changed with {}: {}.", groups[g].what, range_text(groups[g])), 0) +
             "\n" + listed(results, kOfEach, devices, Say::but_what_changed);
-    if (results.size() > kOfEach)
-      text += fmt::format("  and {} more, slower by less\n", results.size() - kOfEach);
+    if (results.size() > kOfEach) text += fmt::format("  and {} more\n", results.size() - kOfEach);
   }
   if (groups.size() > kMostGroups)
     text += fmt::format("\nIn --json: {}.\n", counted(groups.size() - kMostGroups, "other change"));

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/rules/two_levels.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::rules {
@@ -12,12 +13,6 @@ namespace {
 
 /// Makes of a median absolute deviation the standard deviation of normal values.
 constexpr double kOfNormal = 1.4826;
-
-constexpr std::size_t kFewestOfLevel = 3;
-constexpr double kShareOfLevel = 0.1;
-constexpr double kLevelsApart = 0.03;
-constexpr double kBetterThanChanges = 1.5;
-constexpr int kFewestSteps = 4;
 
 struct SpreadRule {
   SpreadFigure figure;
@@ -218,8 +213,10 @@ class LevelJudge {
     nights_ = counted_nights(
         earlier_, night_, judgement_.hit, [](const Night& before) { return before.hit; });
     judgement_.hits_in_a_row = in_a_row(nights_);
+    continued_ = continued();
+    judgement_.since_s = nights_[continued_].latest->begin_s;
     if (judgement_.hit < 0) return judge_faster();
-    if (judgement_.hit > 0 && is_lasting()) return say_slower(row_text());
+    if (judgement_.hit > 0 && is_lasting()) return say_slower(row_text() + as_before());
     if (creeps()) return;
     if (judgement_.hit > 0) {
       judgement_.verdict = Verdict::suspect;
@@ -292,13 +289,15 @@ class LevelJudge {
     const int of_those = hits_of(nights_, kNightsLookedAt, judgement_.hit);
     if (judgement_.hits_in_a_row < kNightsInARow && of_those >= kHitsOfThose)
       return fmt::format("in {} of {} sessions", of_those, kNightsLookedAt);
-    if (judgement_.hits_in_a_row <= 1) return "in this session alone";
+    if (judgement_.hits_in_a_row <= 1)
+      return continued_ > 0 && !was_judged(nights_[1]) ? "in this session, the first that is judged"
+                                                       : "in this session alone";
     return fmt::format("in {} sessions in a row", judgement_.hits_in_a_row);
   }
 
   void say_slower(std::string reason) {
     judgement_.verdict = Verdict::slower;
-    judgement_.reason = std::move(reason) + as_before();
+    judgement_.reason = std::move(reason);
   }
 
   /// Ten sessions of which nine are faster are the level from now on.
@@ -334,6 +333,7 @@ class LevelJudge {
     const double lasting = *stats::median(std::move(values)) - begun;
     if (lasting < least_creep_ || now_ - begun < least_creep_) return false;
     compare_with(begun);
+    judgement_.since_s.reset();
     say_slower(
         fmt::format("the median of {} sessions is {:.1f} % worse than what the level began "
                     "with",
@@ -342,18 +342,31 @@ class LevelJudge {
     return true;
   }
 
-  /// "; as slow as in 4 earlier sessions": those before the sessions that this one continues, which
-  /// end where three in a row were no hit.
-  std::string as_before() const {
-    int good = 0, as_slow = 0;
-    for (const CountedNight& one : nights_) {
-      if (good < kNightsInARow) {
-        good = one.sign > 0 ? 0 : good + 1;
-        continue;
-      }
-      if (one.latest->value > 0 && in(one.latest->value) >= now_ - std::log1p(kNightLeastChange))
-        ++as_slow;
+  static bool was_judged(const CountedNight& one) { return one.latest->anchor.has_value(); }
+  bool is_as_slow(const CountedNight& one, double least) const {
+    return one.latest->value > 0 && in(one.latest->value) >= least;
+  }
+
+  /// The first of the nights that this one continues, which end where three in a row are no hit of
+  /// its sign. What could not be judged then is judged by today's limit.
+  std::size_t continued() const {
+    std::size_t first = 0;
+    for (std::size_t i = 1; judgement_.hit != 0 && i < nights_.size(); ++i) {
+      const CountedNight& one = nights_[i];
+      if (one.sign == judgement_.hit ||
+          (judgement_.hit > 0 && !was_judged(one) && is_as_slow(one, slower_than())))
+        first = i;
+      if (i - first == static_cast<std::size_t>(kNightsInARow)) break;
     }
+    return first;
+  }
+
+  /// "; as slow as in 4 earlier sessions": those before the nights that this one continues.
+  std::string as_before() const {
+    const double least = std::max(now_ - std::log1p(kNightLeastChange), slower_than());
+    const auto before = std::span(nights_).subspan(continued_ + 1);
+    const auto as_slow =
+        std::ranges::count_if(before, [&](const auto& one) { return is_as_slow(one, least); });
     return as_slow == 0
                ? ""
                : fmt::format(
@@ -367,6 +380,7 @@ class LevelJudge {
   double middle_ = 0, worst_ = 0, best_ = 0, deviation_ = 0, limit_ = 0, least_creep_ = 0;
   std::optional<TwoLevels> levels_;
   std::vector<CountedNight> nights_;
+  std::size_t continued_ = 0;  // the first of those that this one continues
 };
 
 }  // namespace
@@ -406,83 +420,6 @@ void remember(const NightJudgement& judgement, Night& night) {
   night.level_since_s = judgement.level_since_s;
   night.anchor = judgement.anchor;
   night.confirmed = judgement.verdict == Verdict::slower;
-}
-
-namespace {
-
-/// Sums of numbers from the first on, and of their squares, so that a part's squares about its mean
-/// are found at once.
-class Parts {
- public:
-  explicit Parts(std::span<const double> numbers) : sums_(1), squares_(1) {
-    for (const double number : numbers) {
-      sums_.push_back(sums_.back() + number);
-      squares_.push_back(squares_.back() + number * number);
-    }
-  }
-  double mean(std::size_t begin, std::size_t end) const {
-    return (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
-  }
-  double squares(std::size_t begin, std::size_t end) const {
-    if (begin == end) return 0;
-    const double sum = sums_[end] - sums_[begin];
-    return std::max(0.0,
-                    squares_[end] - squares_[begin] - sum * sum / static_cast<double>(end - begin));
-  }
-
- private:
-  std::vector<double> sums_, squares_;
-};
-
-/// The squares that are left where values change at most twice in time.
-double least_of_two_changes(std::span<const double> in_order) {
-  const Parts parts(in_order);
-  const std::size_t n = in_order.size();
-  double least = parts.squares(0, n);
-  for (std::size_t i = 1; i < n; ++i) {
-    for (std::size_t j = i; j <= n; ++j)
-      least = std::min(least, parts.squares(0, i) + parts.squares(i, j) + parts.squares(j, n));
-  }
-  return least;
-}
-
-}  // namespace
-
-std::optional<TwoLevels> two_levels(std::span<const double> in_order) {
-  std::vector<double> logs;
-  for (const double value : in_order) logs.push_back(std::log(value));
-  const std::size_t n = logs.size();
-  const auto fewest = std::max(
-      kFewestOfLevel, static_cast<std::size_t>(std::ceil(kShareOfLevel * static_cast<double>(n))));
-  if (n < 2 * fewest) return std::nullopt;
-  const double pivot = *stats::median(logs);  // squares of what is left lose no digits
-  for (double& value : logs) value -= pivot;
-  std::vector<double> sorted = logs;
-  std::ranges::sort(sorted);
-
-  const Parts parts(sorted);
-  std::size_t cut = fewest;
-  const auto within = [&](std::size_t at) { return parts.squares(0, at) + parts.squares(at, n); };
-  for (std::size_t i = fewest; i <= n - fewest; ++i) {
-    if (within(i) < within(cut)) cut = i;
-  }
-  const double lower = parts.mean(0, cut), upper = parts.mean(cut, n);
-  const auto variance = [&](std::size_t begin, std::size_t end) {
-    return parts.squares(begin, end) / static_cast<double>(end - begin - 1);
-  };
-  const double deviation = std::sqrt((variance(0, cut) + variance(cut, n)) / 2);
-  const double least_apart =
-      std::max(std::log1p(kLevelsApart), (2.5 + 72 / static_cast<double>(n)) * deviation);
-  if (upper - lower < least_apart) return std::nullopt;
-  const double middle = (lower + upper) / 2;
-  const auto above =
-      static_cast<std::size_t>(sorted.end() - std::ranges::lower_bound(sorted, middle));
-  if (above < fewest || n - above < fewest) return std::nullopt;
-  int steps = 0;
-  for (std::size_t i = 1; i < n; ++i) steps += (logs[i] >= middle) != (logs[i - 1] >= middle);
-  if (steps < kFewestSteps) return std::nullopt;
-  if (least_of_two_changes(logs) <= kBetterThanChanges * within(cut)) return std::nullopt;
-  return TwoLevels{std::exp(lower + pivot), std::exp(upper + pivot), deviation};
 }
 
 }  // namespace launchgap::rules

@@ -139,7 +139,7 @@ PairedVerdict PairedRule::look_at(std::span<const double> log_ratios, double t) 
   const bool changed = std::abs(worse) > least && std::abs(worse) > half;
   if (changed) found.verdict = worse > 0 ? Verdict::slower : Verdict::faster;
   found.decided = changed || std::abs(worse) + half < least;
-  if (half - std::abs(worse) > least) {
+  if (!changed && (std::abs(worse) > least || half - std::abs(worse) > least)) {
     found.verdict = Verdict::cannot_tell;
     const double pairs = static_cast<double>(found.pairs) * std::pow(half / least, 2);
     found.reason = fmt::format("some {} pairs would tell", rounded_up(pairs));

@@ -49,11 +49,12 @@ std::optional<LevelVerdict> judge_level(const SessionProcesses& before,
   level.change = found->value - 1;
   level.interval = {found->interval.low - 1, found->interval.high - 1};
   const auto& [low, high] = level.interval;
-  if (low < -least && high > least) {
+  const bool beyond_chance = low > 0 || high < 0, counts = std::abs(level.change) >= least;
+  if (beyond_chance && counts) {
+    level.verdict = level.change * sign_of_worse > 0 ? Verdict::suspect : Verdict::faster;
+  } else if (counts || (low < -least && high > least)) {
     level.verdict = Verdict::cannot_tell;
     level.reason = runs_that_tell(now.medians, before.medians, least);
-  } else if ((low > 0 || high < 0) && std::abs(level.change) >= least) {
-    level.verdict = level.change * sign_of_worse > 0 ? Verdict::suspect : Verdict::faster;
   }
   return level;
 }
@@ -83,9 +84,11 @@ std::optional<double> judge_tail(const SessionProcesses& before,
                                  double change) {
   const auto found = ratio_of_runs(now.p99s, before.p99s);
   if (!found || !now.p99 || !before.p99 || !(*before.p99 > 0)) return std::nullopt;
-  if (found->interval.low <= 1 || found->value / (1 + change) < kLeastTailRatio)
+  // The processes' p99s, and that of all samples, which is what is shown.
+  const double of_all = *now.p99 / *before.p99;
+  if (found->interval.low <= 1 || std::min(found->value, of_all) / (1 + change) < kLeastTailRatio)
     return std::nullopt;
-  return *now.p99 / *before.p99;
+  return of_all;
 }
 
 }  // namespace launchgap::rules

@@ -31,9 +31,10 @@ struct LevelVerdict {
 };
 
 /// By Welch's 99 % interval on the logarithms of the medians: `suspect` or `faster` if it excludes
-/// 0 and the change is `least` or more; `cannot_tell` if it spans more than that in both
-/// directions, with how many runs would tell; else `same`. `sign_of_worse`: 1 where larger values
-/// are worse. Absent below kFewestRuns processes in either, and where a median has no logarithm.
+/// 0 and the change is `least` or more; `cannot_tell` if the change is `least` or more all the
+/// same, or if the interval spans more than that in both directions, with how many runs would tell;
+/// else `same`. `sign_of_worse`: 1 where larger values are worse. Absent below kFewestRuns
+/// processes in either, and where a median has no logarithm.
 std::optional<LevelVerdict> judge_level(const SessionProcesses& before,
                                         const SessionProcesses& now,
                                         double sign_of_worse,
@@ -44,8 +45,9 @@ std::optional<LevelVerdict> judge_level(const SessionProcesses& before,
 /// decides.
 SpreadVerdict judge_spread(const SessionProcesses& before, const SessionProcesses& now);
 
-/// How many times as long the p99 is as before, where it is longer beyond chance and by
-/// kLeastTailRatio more than the median, which moved by `change`; absent where it is not.
+/// How many times as long the p99 of all samples is as before, where it and the processes' p99s are
+/// longer by kLeastTailRatio more than the median, which moved by `change`, and the latter beyond
+/// chance; absent where they are not.
 std::optional<double> judge_tail(const SessionProcesses& before,
                                  const SessionProcesses& now,
                                  double change);

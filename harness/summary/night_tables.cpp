@@ -58,7 +58,11 @@ Table verdicts_table() {
            {"reason", "Why.", &Row::reason},
            {"value", "Median of the processes' medians.", &Row::value, kUnitOfMetric},
            {"baseline", "Median of the sessions before.", &Row::baseline, kUnitOfMetric},
-           {"change", "value / baseline - 1.", &Row::change, kShare},
+           {"change",
+            "How far value lies from baseline; of several runs or pairs by the means of their "
+            "logarithms.",
+            &Row::change,
+            kShare},
            {"change_lo",
             "Lower end of its 99 % interval, where it has one.",
             &Row::change_lo,

@@ -91,6 +91,8 @@ TEST_F(Gmtrace, WhatCannotBeIsNamedWithItsLine) {
        "line 4: size 1125899906842625 is more than 1 PiB"},
       {kHead + "0,0,alloc,0,1125899906842624,256,0,0,0,\n", "nothing"},
       {kHead + "0,0,alloc,0,5x,256,0,0,0,\n", "line 4: size '5x' is no whole number"},
+      {kHead + "0,0,alloc,0," + std::string(41, 'x') + ",256,0,0,0,\n",
+       "line 4: size '" + std::string(40, 'x') + "…' is no whole number"},
       {kHead + "0,0,alloc,0,512,300,0,0,0,\n", "line 4: align 300 is no power of two"},
       {kHead + "0,0,alloc,,512,256,0,0,0,\n", "line 4: it has no id"},
       {kTruncatedHead + "0,0,alloc,,512,256,0,0,0,\n", "line 4: it has no id"},

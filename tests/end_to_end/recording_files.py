@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,7 @@ class Work:
     device: int = 0
     stream: int = 7
     kind: str = "KERNEL"  # or MEMCPY, MEMSET: the names of nsys's tables
+    name: str = "a_kernel"  # in PyTorch's form alone
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def trace_events(job: Job) -> list[dict]:
         events.append(event(category, call.name, call.thread, PID, call.begin, call.end, correlation=call.id))
     for one in job.work:
         where = dict(device=one.device, context=1, stream=one.stream, correlation=one.id)
-        events.append(event(CATEGORIES[one.kind], "a_kernel", one.stream, one.device, one.begin, one.end, **where))
+        events.append(event(CATEGORIES[one.kind], one.name, one.stream, one.device, one.begin, one.end, **where))
     return events
 
 
@@ -182,3 +184,57 @@ def write_nvprof(path: Path, job: Job) -> Path:
     database.commit()
     database.close()
     return path
+
+
+def rank_file(
+    path: Path, rank: int, steps: range, longer: float = 0, seed: int = 0, collective_ns: Sequence[int] = ()
+) -> Path:
+    """Steps of about 10 ms; all but what a step takes longer is 20 kernels that keep the GPU busy. With the times of
+    collectives there is one at the end of each step, and the steps have no names."""
+    scatter = random.Random(seed * 100 + rank)
+    at, calls, work, ranges = 1_700_000_000_000_000_000, [], [], []
+    for number in steps:
+        begin = at
+        for place in range(20):
+            ns = int(500_000 * (1 + longer) * scatter.gauss(1, 0.01))
+            identifier = number * 100 + place + 1
+            calls.append(Call(at, at + 5_000, identifier))
+            work.append(Work(at + 8_000, at + ns, identifier))
+            at += ns + 1_000
+        if collective_ns:
+            ns = collective_ns[number % len(collective_ns)]
+            calls.append(Call(at, at + 5_000, number * 100 + 99))
+            work.append(Work(at + 8_000, at + 8_000 + ns, number * 100 + 99, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL"))
+            at += 9_000 + ns
+        else:
+            ranges.append((f"ProfilerStep#{number}", begin, at))
+    events = trace_events(Job(tuple(calls), tuple(work)))
+    for name, begin, end in ranges:
+        times = dict(ts=microseconds(begin), dur=microseconds(end - begin))
+        events.append(dict(ph="X", cat="user_annotation", name=name, pid=4242, tid=1, **times, args={}))
+    document = dict(schemaVersion=1, distributedInfo=dict(rank=rank), traceEvents=events)
+    path.write_text(as_json(document))
+    return path
+
+
+def waited_for(n: int = 500) -> Job:
+    """Launches that are held up now and then, each waited for: so the clocks are known to some microseconds."""
+    scatter = random.Random(3)
+    calls, work = [], []
+    for i in range(n):
+        at = 1_700_000_000_000_000_000 + 1_000_000 * i
+        begin = at + 3_000 + int(scatter.expovariate(1 / 100_000))
+        end = begin + 20_000
+        calls += [Call(at, at + 2_000, 2 * i + 1), Call(at + 3_000, end + 2_000, 2 * i + 2, "cudaDeviceSynchronize")]
+        work.append(Work(begin, end, 2 * i + 1))
+    return Job(tuple(calls), tuple(work))
+
+
+def drifting(job: Job, ahead: int, ppm: float) -> Job:
+    first = job.work[0].begin
+
+    def moved(one: Work) -> Work:
+        by = ahead + round((one.begin - first) * ppm * 1e-6)
+        return replace(one, begin=one.begin + by, end=one.end + by)
+
+    return replace(job, work=tuple(map(moved, job.work)))

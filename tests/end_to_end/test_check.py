@@ -135,6 +135,16 @@ def products(night: int, ns: float, algorithms: list[str]) -> Session:
     return Session(night=night, medians=medians, algorithms={PRODUCT: algorithms})
 
 
+@pytest.mark.parametrize("other_since", [33, 28], ids=["came later", "was there before"])
+def test_an_algorithm_that_came_at_another_time_is_not_named(check, history, other_since):
+    history.unlink()
+    for night in range(35):
+        algorithm = "tile 32" if night >= other_since else "tile 64"
+        done, document = check(products(night, 2300 if night < 31 else 2500, [algorithm] * 3))
+    assert of(document, "device_ns")["verdict"] == "slower"
+    assert "algorithm" not in of(document, "device_ns") and "another algorithm" not in done.stdout
+
+
 def test_a_product_that_became_slower_by_another_algorithm_names_both(check, tmp_path):
     file = tmp_path / "products.db"
     for night in range(20):
@@ -196,7 +206,7 @@ def test_what_is_missing_is_invalid(check):
     done, document = check(Session(night=30, medians={IDLE: launches(2300)[IDLE]}))
     assert done.returncode == 0
     assert of(document, "per_launch_ns")["verdict"] == "invalid"
-    assert of(document, "per_launch_ns")["reason"] == "not measured, and the session before has it"
+    assert of(document, "per_launch_ns")["reason"] == "not measured, and the session of 2026-03-30T03:00:00Z has it"
 
 
 def test_slower_outranks_invalid(check):
@@ -259,7 +269,7 @@ def test_a_new_driver_begins_a_series_and_is_compared_all_the_same(check):
     assert result["interval"]["low"] < result["change"] < result["interval"]["high"]
     first = done.stdout.split("\n\n")[1]
     assert first.startswith("Changed with"), done.stdout
-    assert "570.12 → 575.08: +8." in first
+    assert "570.12 → 575.08: 2 metrics, from +8." in first
 
 
 def test_across_the_driver_it_gates(check, history, tmp_path):
@@ -299,6 +309,50 @@ def test_a_driver_that_came_with_the_first_of_four_slow_nights_is_named(check):
         _, document = check(session, "--across", "driver_version")
     assert (of(document)["verdict"], of(document)["hits"]) == ("slower", 1), "four of six, the last alone"
     assert [change["to"] for change in of(document)["changed"]] == ["575.08"]
+
+
+def test_of_slow_times_only_the_last_counts(check):
+    """The driver of the first one explains nothing of the second, which came with a kernel."""
+    for night in range(30, 42):
+        slow = night < 35 or night >= 39
+        fingerprint = NEW_DRIVER | ({"kernel": "6.2.0"} if night >= 39 else {})
+        session = Session(night=night, medians=launches(2500 if slow else 2200), fingerprint=fingerprint)
+        done, document = check(session, "--across", "driver_version,kernel")
+    assert of(document)["verdict"] == "slower" and of(document)["hits"] == 3
+    assert [change["key"] for change in of(document)["changed"]] == ["kernel"]
+    assert "as slow as in 5 earlier sessions; changed with kernel" in " ".join(done.stdout.split())
+
+
+def test_what_creeps_began_with_nothing(check):
+    for night in range(30, 110):
+        ns = launches(2300 * 1.0009 ** (night - 30))
+        _, document = check(Session(night=night, medians=ns), "--across", "driver_version")
+        if of(document)["verdict"] == "slower":
+            break
+    assert "worse than what the level began with" in of(document)["reason"]
+    done, document = check(Session(night=night + 1, medians=ns, fingerprint=NEW_DRIVER), "--across", "driver_version")
+    assert of(document)["verdict"] == "slower" and of(document)["changed"] == []
+    assert "as slow as" not in done.stdout and "roundtrip_ns of launch/null" in done.stdout
+
+
+def test_a_series_that_begins_anew_is_compared_with_what_came_just_before(check):
+    for night in range(30, 33):
+        check(Session(night=night, medians=launches(3000), fingerprint=NEW_DRIVER))
+    for night in range(33, 35):
+        check(Session(night=night, medians=launches(2300)))
+    done, document = check(Session(night=35, medians=launches(2300), fingerprint=NEW_DRIVER))
+    assert abs(of(document)["change"]) < 0.01, "the slow nights with that driver were before"
+    done, document = check(Session(night=36, medians=launches(2300), fingerprint=NEW_DRIVER))
+    assert of(document)["reason"] == "needs 20 earlier sessions, has 4; the change is that of 2 sessions together"
+
+
+def test_a_case_that_failed_is_said_once_and_its_metrics_are_not_missing(check, tmp_path):
+    session = Session(night=30, medians=launches(2300) | {IDLE: {}}, status={IDLE: ("failed", "no memory")})
+    session.medians[IDLE] = {}
+    done, document = check(session, "--require-baseline", "--junit", tmp_path / "junit")
+    invalid = [result["reason"] for result in document["results"] if result["verdict"] == "invalid"]
+    assert len(invalid) == 1 and "no memory" in invalid[0], document["results"]
+    assert done.returncode == 3
 
 
 def test_a_history_that_is_made_anew_says_the_same(check, history, tmp_path):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from recording_files import Call, Job, Work, as_json, microseconds, trace_events, write_nsys
+from recording_files import Call, Job, Work, as_json, drifting, rank_file, trace_events, waited_for, write_nsys
 from shipped import launchgap, table
 
 
@@ -22,31 +20,6 @@ def tables(tmp_path: Path, *files: Path, page: bool = False, name: str = "sessio
 def codes(out: Path) -> list[str]:
     findings = out / "findings.csv"  # no table without rows is written
     return [row["code"] for row in table(findings) if row["source"] == "cause"] if findings.exists() else []
-
-
-# --- ranks ---
-
-
-def rank_file(path: Path, rank: int, steps: range, longer: float = 0, seed: int = 0) -> Path:
-    """Steps of about 10 ms; all but what a step takes longer is 20 kernels that keep the GPU busy."""
-    scatter = random.Random(seed * 100 + rank)
-    at, calls, work, ranges = 1_700_000_000_000_000_000, [], [], []
-    for number in steps:
-        begin = at
-        for place in range(20):
-            ns = int(500_000 * (1 + longer) * scatter.gauss(1, 0.01))
-            identifier = number * 100 + place + 1
-            calls.append(Call(at, at + 5_000, identifier))
-            work.append(Work(at + 8_000, at + ns, identifier))
-            at += ns + 1_000
-        ranges.append((f"ProfilerStep#{number}", begin, at))
-    events = trace_events(Job(tuple(calls), tuple(work)))
-    for name, begin, end in ranges:
-        times = dict(ts=microseconds(begin), dur=microseconds(end - begin))
-        events.append(dict(ph="X", cat="user_annotation", name=name, pid=4242, tid=1, **times, args={}))
-    document = dict(schemaVersion=1, distributedInfo=dict(rank=rank), traceEvents=events)
-    path.write_text(as_json(document))
-    return path
 
 
 def test_the_rank_that_holds_the_others_up_is_named(tmp_path):
@@ -73,29 +46,6 @@ def test_steps_vary_within_a_process_and_between_ranks(tmp_path):
 
 
 # --- clocks ---
-
-
-def waited_for(n: int = 500) -> Job:
-    """Launches that are held up now and then, each waited for: so the clocks are known to some microseconds."""
-    scatter = random.Random(3)
-    calls, work = [], []
-    for i in range(n):
-        at = 1_700_000_000_000_000_000 + 1_000_000 * i
-        begin = at + 3_000 + int(scatter.expovariate(1 / 100_000))
-        end = begin + 20_000
-        calls += [Call(at, at + 2_000, 2 * i + 1), Call(at + 3_000, end + 2_000, 2 * i + 2, "cudaDeviceSynchronize")]
-        work.append(Work(begin, end, 2 * i + 1))
-    return Job(tuple(calls), tuple(work))
-
-
-def drifting(job: Job, ahead: int, ppm: float) -> Job:
-    first = job.work[0].begin
-
-    def moved(one: Work) -> Work:
-        by = ahead + round((one.begin - first) * ppm * 1e-6)
-        return replace(one, begin=one.begin + by, end=one.end + by)
-
-    return replace(job, work=tuple(map(moved, job.work)))
 
 
 def test_a_clock_that_is_known_well_enough_is_corrected_and_the_page_says_so(tmp_path):

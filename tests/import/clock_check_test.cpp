@@ -139,6 +139,8 @@ TEST(ClockCheck, MeasuresHowFastTheyDriftApart) {
   ASSERT_TRUE(check.drift_ppm);
   EXPECT_NEAR(*check.drift_ppm, 200, 1);
   EXPECT_EQ(checked(steady(50, 5'000'000'000, 200)).drift_ppm, std::nullopt) << "of 1 ms";
+  EXPECT_TRUE(checked(steady(100, 5'000'000'000, 200, 2'000'000)).drift_ppm);
+  EXPECT_EQ(checked(steady(99, 5'000'000'000, 200, 2'000'000)).drift_ppm, std::nullopt) << "of 99";
 }
 
 TEST(ClockCheck, SaysNothingOfCallsAlone) {

@@ -67,13 +67,17 @@ struct Job {
 
 /// n launches, 20 us apart: a call of 4 us, and 6 us after it began a kernel of 2 us, by a device
 /// whose clock is ahead by so much.
-inline Job steady(int n, std::int64_t ahead = 0, double drift_ppm = 0) {
+inline Job steady(int n,
+                  std::int64_t ahead = 0,
+                  double drift_ppm = 0,
+                  std::int64_t apart = 20'000) {
   Job job;
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t at = 10'000'000'000 + 20'000 * i;
+    const std::int64_t at = 10'000'000'000 + apart * i;
     const std::int64_t kernel =
         at + 6'000 + ahead +
-        static_cast<std::int64_t>(20'000.0 * static_cast<double>(i) * drift_ppm * 1e-6);
+        static_cast<std::int64_t>(static_cast<double>(apart) * static_cast<double>(i) * drift_ppm *
+                                  1e-6);
     job.call(at, at + 4'000, static_cast<std::uint32_t>(i + 1));
     job.kernel(kernel, kernel + 2'000, static_cast<std::uint32_t>(i + 1));
   }

@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -84,6 +87,27 @@ TEST(Changes, WhatGrowsAllTheWayIsARampAndAStepIsNone) {
   EXPECT_TRUE(growing.changed->ramp);
   EXPECT_LT(stepping.changed->chance, 1e-4);
   EXPECT_FALSE(stepping.changed->ramp);
+}
+
+TEST(Changes, ARampIsARankCorrelationOfNineTenths) {
+  // Of 20 stretches of two steps each, in an order of which Spearman's correlation is 1 - 6 d² /
+  // 7980.
+  std::vector<int> order(20);
+  std::iota(order.begin(), order.end(), 0);
+  const auto is_ramp = [&] {
+    const Duration ordered = [&](int step, int, std::mt19937_64&) {
+      return 1 + 0.01 * order[static_cast<std::size_t>(step / 2) % 20];
+    };
+    const OfWork work(steps(41, 1, ordered, 0));
+    EXPECT_TRUE(work.changed);
+    return work.changed->ramp;
+  };
+  std::swap(order[0], order[8]);
+  std::swap(order[9], order[10]);
+  std::swap(order[11], order[12]);
+  EXPECT_TRUE(is_ramp()) << "d² = 132";
+  std::swap(order[13], order[14]);
+  EXPECT_FALSE(is_ramp()) << "d² = 134";
 }
 
 TEST(RepeatedWork, BeginsAtTheKernelThatIsOncePerStep) {

@@ -122,17 +122,23 @@ TEST(LaunchTail, AQueueThatIsFullExplainsWhereClocksAgree) {
 
 TEST(LaunchTail, WhereMostLaunchesWaitForRoomWaitingIsNotUsual) {
   // As many kernels as a queue takes, and from then on each launch waits for one to begin.
-  Job job;
-  std::int64_t at = kStart;
-  for (std::uint32_t i = 0; i < 4000; ++i) {
-    const std::int64_t takes = i < 1000 ? 5'000 : 45'000;
-    const std::int64_t begins = kStart + 10'000 + std::int64_t{i} * 51'000;
-    job.call(at, at + takes, i + 1).kernel(begins, begins + 50'000, i + 1);
-    at += takes + 2'000;
-  }
-  EXPECT_THAT(causes_in(job), testing::MatchesRegex("queue-full [23][0-9]{3}, usual [0-9]+"))
+  const auto waiting = [](std::int64_t ns) {
+    Job job;
+    std::int64_t at = kStart;
+    for (std::uint32_t i = 0; i < 4000; ++i) {
+      const std::int64_t takes = i < 1000 ? 5'000 : ns;
+      const std::int64_t begins = kStart + 10'000 + std::int64_t{i} * 51'000;
+      job.call(at, at + takes, i + 1).kernel(begins, begins + 50'000, i + 1);
+      at += takes + 2'000;
+    }
+    return job;
+  };
+  EXPECT_THAT(causes_in(waiting(45'000)),
+              testing::MatchesRegex("queue-full [23][0-9]{3}, usual [0-9]+"))
       << "though none takes ten times the median";
-  EXPECT_EQ(causes_in(job, false), "usual 4000");
+  EXPECT_EQ(causes_in(waiting(45'000), false), "usual 4000");
+  EXPECT_EQ(causes_in(waiting(10'000)), "usual 4000") << "twice as long";
+  EXPECT_THAT(causes_in(waiting(10'001)), testing::StartsWith("queue-full ")) << "and longer";
 }
 
 TEST(LaunchTail, OfTwoLaunchesTheGiantIsTold) {

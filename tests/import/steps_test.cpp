@@ -83,6 +83,13 @@ TEST(StepVariation, TellsWithinAStepFromBetweenSteps) {
   EXPECT_GT(found.between.high, 0.3);
 }
 
+TEST(StepVariation, LeavesOutWhatTookNoTime) {
+  Job job = uneven(0.3, 5);
+  for (std::size_t i = 0; i < 1000; i += 50)
+    job.process.trace.calls[i].end_ns = job.process.trace.calls[i].begin_ns;
+  EXPECT_NEAR(calls_of(job).within.value, 0.1, 0.01) << "a logarithm has no 0";
+}
+
 TEST(StepVariation, FindsNoneBetweenStepsThatAreAlike) {
   int excluded = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed)

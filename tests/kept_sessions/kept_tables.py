@@ -21,6 +21,12 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+sys.path.extend(str(Path(__file__).parents[1] / folder) for folder in ("fuzz", "end_to_end"))
+
+import seeds
+from allocation_files import written
+from recording_files import drifting, rank_file, waited_for, write_nsys
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 LAUNCHGAP = ROOT / "build" / "bin" / "launchgap"
@@ -58,6 +64,7 @@ def run(folder: Path, *arguments: object, codes: tuple[int, ...] = (0,)) -> str:
     """In this folder, so that what it says has no path that is another each time."""
     command = [LAUNCHGAP, *map(str, arguments)]
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "COLUMNS": "100", "HOME": tempfile.gettempdir()}
+    environment["LAUNCHGAP_PYTHON"] = "false"  # pages would take most of the time
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=300)
     if done.returncode not in codes:
         raise RuntimeError(f"launchgap {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}")
@@ -142,8 +149,8 @@ def of_verdicts(folder: Path) -> Iterator[Digest]:
     yield digest_of_answer("rates", run(folder, *rates))
     yield digest_of_answer("rates.json", (folder / "rates.json").read_text())
     yield from verdict_of(folder, "with rates", ("--history", "nights.db", last))
-    run(folder, "history", "accept", "nights.db", "--case", "launch/api/*", "--since", "2026-09-10", "--reason", "meant")
     yield digest_of_answer("history list", run(folder, "history", "list", "nights.db"))
+    run(folder, "history", "accept", "nights.db", "--case", "launch/api/*", "--since", "2026-09-10", "--reason", "meant")
     yield digest_of_answer("history show", run(folder, "history", "show", "nights.db", "--case", "launch/api/*"))
     run(folder, "history", "export", "nights.db", "-o", "history.csv")
     yield digest_of_table("history", folder / "history.csv")
@@ -192,9 +199,6 @@ def of_recordings(folder: Path) -> Iterator[Digest]:
 
 def of_seeds(folder: Path) -> Iterator[Digest]:
     """Of every form the small inputs that the fuzzer begins with."""
-    sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
-    import seeds
-
     for form, write in seeds.FORMS.items():
         (folder / f"{form}-seeds").mkdir()
         write(folder / f"{form}-seeds")
@@ -203,10 +207,37 @@ def of_seeds(folder: Path) -> Iterator[Digest]:
 
 
 def import_of(folder: Path, recording: Path) -> Iterator[Digest]:
-    answer = run(folder, "import", recording, "-o", recording.stem, "--no-report")
-    answer = "\n".join(line for line in answer.splitlines() if not line.startswith(("Tables:", "Page:")))
-    yield digest_of_answer(recording.name, answer)
+    yield digest_of_answer(recording.name, answer_of_import(folder, recording.stem, recording))
     yield from tables_of(folder, recording.stem)
+
+
+def answer_of_import(folder: Path, session: str, *recordings: Path) -> str:
+    answer = run(folder, "import", *recordings, "-o", session, "--no-report")
+    return "\n".join(line for line in answer.splitlines() if not line.startswith(("Tables:", "Page:")))
+
+
+def of_jobs(folder: Path) -> Iterator[Digest]:
+    """Of ranks of which one is slow, or late to collectives, and of a clock that drifts."""
+    slow = [rank_file(folder / f"slow-{r}.json", r, range(5, 25), 0.1 if r == 2 else 0.01 * r) for r in range(4)]
+    waits = [[400_000 + 90_000 * (r * i % 5) if r != 1 else 200_000 for i in range(20)] for r in range(3)]
+    late = [rank_file(folder / f"late-{r}.json", r, range(40), 0, r, waits[r]) for r in range(3)]
+    for name, files in ("slow", slow), ("late", late):
+        yield digest_of_answer(name, answer_of_import(folder, name, *files))
+        yield from tables_of(folder, name)
+    drifts = write_nsys(folder / "drifts.sqlite", drifting(waited_for(), 133_000_000_000, -558))
+    yield from import_of(folder, drifts)
+    run(folder, "export", "drifts", "--format", "chrome-trace", "-o", "drifts.json")
+    yield digest_of_answer("drifts.json", (folder / "drifts.json").read_text())
+
+
+def of_allocations(folder: Path) -> Iterator[Digest]:
+    """As others recorded them, and as they are played."""
+    for form in "snapshot", "rmm", "profiler":
+        yield from import_of(folder, written(form, folder / f"{form}.recorded"))
+        run(folder, "export", form, "--format", "gmtrace", "-o", f"{form}.gmtrace.csv")
+        yield digest_of_table(form, folder / f"{form}.gmtrace.csv")
+        run(folder, "replay", form, "--c-min", "--epochs", 20, "-o", f"{form}-replayed")
+        yield from tables_of(folder, f"{form}-replayed")
 
 
 def of_replays(folder: Path) -> Iterator[Digest]:
@@ -224,6 +255,8 @@ PARTS = {
     "verdicts": of_verdicts,
     "recordings": of_recordings,
     "seeds": of_seeds,
+    "jobs": of_jobs,
+    "allocations": of_allocations,
     "replays": of_replays,
 }
 

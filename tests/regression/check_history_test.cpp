@@ -123,7 +123,7 @@ TEST_F(CheckHistory, IsExportedColumnByColumn) {
   point.key = session.metrics.front().key;
   point.night = {kFirstNightS, 1000.5, {0.25, 0.5, 1.75, 3}, 2000};
   point.runs = 4;
-  point.fingerprint = {{"driver", "570.12"}};
+  point.fingerprint = {{"driver", "570.12é"}};  // as it is, and not escaped
   history.add(session, {point}, "");
   export_csv(history, folder.path() / "nights.csv");
   std::string written = InputFile(folder.path() / "nights.csv").text(1 << 20);
@@ -134,7 +134,7 @@ TEST_F(CheckHistory, IsExportedColumnByColumn) {
             "within_run_cv,between_run_cv,tail,modes,p99,verdict,invalid,fingerprint\n"
             "night-0,n1,2026-01-01T00:00:00Z,host-1,a CPU,plain,launch,"
             "launch/null/api:queue/mode:idle,roundtrip_ns,ns,1000.5,4,0.25,0.5,1.75,3,2000,same,,"
-            "\"{\"\"driver\"\":\"\"570.12\"\"}\"\n");
+            "\"{\"\"driver\"\":\"\"570.12é\"\"}\"\n");
 }
 
 }  // namespace

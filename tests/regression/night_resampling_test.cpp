@@ -47,6 +47,24 @@ TEST(NightResampling, SmallStepsAreNotFoundWhereTheyDoNotCount) {
   EXPECT_NEAR(*power->power.detectable, 0.1, 0.01);  // 200 ns of 2,000
 }
 
+TEST(NightResampling, WhatIsTwiceAsSlowIsTheMostThatIsSaid) {
+  const auto detectable = [](double least_step) {
+    const auto found =
+        resample_nights(nights(60, 0.0002), Direction::lower_is_better, least_step, 1);
+    EXPECT_TRUE(found);
+    return found->power.detectable;
+  };
+  EXPECT_EQ(detectable(1995), 1);  // ns, of 2,000
+  EXPECT_EQ(detectable(2005), std::nullopt);
+}
+
+TEST(NightResampling, WhatIsSteadyRaisesNoAlarm) {
+  const auto found = resample_nights(nights(60, 0.0002), Direction::lower_is_better, 0, 1);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->power.false_alarm_rate, 0);
+  EXPECT_EQ(found->power.erratic_rate, 0);
+}
+
 TEST(NightResampling, ThroughputIsSlowerWhereItIsLess) {
   const auto power = resample_nights(nights(60, 0.005), Direction::higher_is_better, 0, 1);
   ASSERT_TRUE(power && power->power.detectable);

@@ -79,13 +79,15 @@ TEST(TwoSessions, DifferFromThreePercentOn) {
 }
 
 TEST(TwoSessions, DifferByMoreThanTheirProcessesDo) {
-  const auto by_four_percent = [](double spread) {
+  const auto by = [](double median, double spread) {
     return judged(four_processes({1000}, "roundtrip_ns", spread),
-                  four_processes({1040}, "roundtrip_ns", spread));
+                  four_processes({median}, "roundtrip_ns", spread));
   };
+  const auto by_four_percent = [&](double spread) { return by(1040, spread); };
   EXPECT_EQ(by_four_percent(0.012).verdict, Verdict::suspect) << "+0.3 to +8 %";
-  EXPECT_EQ(by_four_percent(0.0135).verdict, Verdict::same) << "-0.2 to +8 %";
-  EXPECT_EQ(by_four_percent(0.0225).verdict, Verdict::same) << "-2.8 to +11 %";
+  EXPECT_EQ(by_four_percent(0.0135).verdict, Verdict::cannot_tell) << "-0.2 to +8 %";
+  EXPECT_EQ(by(960, 0.0135).verdict, Verdict::cannot_tell);
+  EXPECT_EQ(by(1029, 0.0135).verdict, Verdict::same) << "-1.1 to +7 %: too little to count";
   const Result wide = by_four_percent(0.025);
   EXPECT_EQ(wide.verdict, Verdict::cannot_tell) << "-3.6 to +12 %";
   // By scipy: 15 are the fewest of which t(0.995, 2n-2) sqrt(var/n) is log(1.03) or less.

@@ -167,6 +167,41 @@ TEST(Nights, AreAsSlowAsEarlierOnes) {
       << "the row itself is not what was before";
 }
 
+TEST(Nights, OfAnyBeforeNoneIsAsSlowThatIsNoHit) {
+  std::vector<Night> nights;
+  for (const Night& night : steady_nights(60)) {
+    nights.push_back(night);
+    nights.back().value = nights.size() % 2 ? 1000 : 1005;
+  }
+  EXPECT_EQ(next(nights, 1034).reason, "in this session alone")
+      << "1005 is within 3 % of it, and within what nights vary by";
+}
+
+TEST(Nights, BeginWithTheFirstHitOfThoseThatTheyContinue) {
+  const auto since = [](const std::vector<double>& values) {
+    std::vector<Night> nights = steady_nights(40);
+    NightJudgement judgement;
+    for (const double value : values) judgement = next(nights, value);
+    return judgement.since_s ? static_cast<int>(*judgement.since_s / kDayS) - 40 : -1;
+  };
+  EXPECT_EQ(since({1060}), 0);
+  EXPECT_EQ(since({1060, 1060, 1060}), 0);
+  EXPECT_EQ(since({1060, 1005, 1005, 1060}), 0) << "two between them";
+  EXPECT_EQ(since({1060, 1005, 1005, 1005, 1060, 1060}), 4) << "three";
+  EXPECT_EQ(since({1060, 1060, 1005}), 2) << "no hit begins with itself";
+  EXPECT_EQ(since({940, 1005, 940, 940}), 0) << "of what is faster too";
+  EXPECT_EQ(since({940, 1060, 1060}), 1);
+}
+
+TEST(Nights, WhatCouldNotBeJudgedIsPartOfTheRow) {
+  std::vector<Night> nights = steady_nights(18);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(next(nights, 1100).verdict, Verdict::no_baseline);
+  const NightJudgement judgement = next(nights, 1100);
+  EXPECT_EQ(judgement.verdict, Verdict::suspect);
+  EXPECT_EQ(judgement.reason, "in this session, the first that is judged");
+  EXPECT_EQ(*judgement.since_s, 18 * kDayS);
+}
+
 /// Two levels, the slower one on every fifth night.
 std::vector<Night> nights_of_two_levels() {
   std::vector<Night> nights = steady_nights(60);

@@ -31,7 +31,8 @@ TEST(PairedRule, JudgesALevel) {
       {"certain, but below the minimum", around(0.019, 0.001, 8), 1, 0.02, Verdict::same},
       {"just above the minimum", around(0.0199, 0.001, 8), 1, 0.02, Verdict::slower},
       {"below a larger minimum", around(0.05, 0.01, 8), 1, 0.06, Verdict::same},
-      {"far, but uncertain", around(0.05, 0.05, 8), 1, 0.02, Verdict::same},
+      {"far, but uncertain", around(0.05, 0.05, 8), 1, 0.02, Verdict::cannot_tell},
+      {"not far, and uncertain", around(0.019, 0.028, 8), 1, 0.02, Verdict::same},
       {"without any spread", around(0.03, 0, 8), 1, 0.02, Verdict::slower},
       {"too few", around(0.05, 0.001, 7), 1, 0.02, Verdict::invalid},
       {"one", around(0.05, 0, 1), 1, 0.02, Verdict::invalid},
@@ -42,7 +43,9 @@ TEST(PairedRule, JudgesALevel) {
         PairedRule(kLeastPairs, row.sign, row.minimum).judge(row.log_ratios, true);
     EXPECT_EQ(found.verdict, row.verdict) << row.what;
     EXPECT_TRUE(found.decided) << row.what;
-    EXPECT_EQ(found.reason.empty(), row.verdict != Verdict::invalid) << row.what;
+    EXPECT_EQ(!found.reason.empty(),
+              row.verdict == Verdict::invalid || row.verdict == Verdict::cannot_tell)
+        << row.what;
   }
   EXPECT_EQ(PairedRule(8, 1, 0.02).judge(around(0, 0, 1), true).reason,
             "1 usable pair, and a verdict needs 8");
@@ -82,7 +85,7 @@ TEST(PairedRule, LooksAgainWhileMoreArePlanned) {
 TEST(PairedRule, JudgesWhatThereIsWhenItEndsEarly) {
   const PairedRule rule(16, 1, 0.02);
   EXPECT_EQ(rule.judge(around(0.03, 0.03, 10), true).pairs, 10u);
-  EXPECT_EQ(rule.judge(around(0.03, 0.03, 8), true).verdict, Verdict::same);
+  EXPECT_EQ(rule.judge(around(0.03, 0.03, 8), true).verdict, Verdict::cannot_tell);
   EXPECT_EQ(rule.judge(around(0.03, 0.03, 7), true).verdict, Verdict::invalid);
   EXPECT_FALSE(rule.judge(around(0.03, 0.03, 7), false).decided);
 }

@@ -136,6 +136,11 @@ TEST_F(Selections, OfWhatHasNoTimeDifferWithoutACost) {
   EXPECT_EQ(found.share, std::nullopt);
 }
 
+TEST_F(Selections, OfWhichNoneTookPlaceAreNone) {
+  process("convolution/selection/shape:a", {{0, "1 (GEMM)", 0, 100}});
+  EXPECT_THAT(selection_counts(read()), IsEmpty());
+}
+
 TEST_F(Selections, CandidatesAreNone) {
   RecordWriter writer = begin_run("GPU-1", "plain", "matmul", 0);
   Choice choice;

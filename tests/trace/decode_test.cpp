@@ -175,6 +175,8 @@ TEST(Purposes, AreThoseOfLaunchesAndAllocationsInBothDomains) {
 TEST(CuptiVersion, IsThatOfItsToolkitWhereItIsKnown) {
   EXPECT_EQ(cupti::version_text(17), "11.6 (API 17)");
   EXPECT_EQ(cupti::version_text(18), "11.8 (API 18)");
+  EXPECT_EQ(cupti::version_text(22), "12.4 (API 22)");
+  EXPECT_EQ(cupti::version_text(23), "12.5 (API 23)");
   EXPECT_EQ(cupti::version_text(25), "API 25");
   EXPECT_EQ(cupti::version_text(99'999), "API 99999");
   EXPECT_EQ(cupti::version_text(130'001), "13.0 (API 130001)");
