@@ -340,9 +340,9 @@ def test_a_series_that_begins_anew_is_compared_with_what_came_just_before(check)
         check(Session(night=night, medians=launches(3000), fingerprint=NEW_DRIVER))
     for night in range(33, 35):
         check(Session(night=night, medians=launches(2300)))
-    done, document = check(Session(night=35, medians=launches(2300), fingerprint=NEW_DRIVER))
+    _, document = check(Session(night=35, medians=launches(2300), fingerprint=NEW_DRIVER))
     assert abs(of(document)["change"]) < 0.01, "the slow nights with that driver were before"
-    done, document = check(Session(night=36, medians=launches(2300), fingerprint=NEW_DRIVER))
+    _, document = check(Session(night=36, medians=launches(2300), fingerprint=NEW_DRIVER))
     assert of(document)["reason"] == "needs 20 earlier sessions, has 4; the change is that of 2 sessions together"
 
 

@@ -21,11 +21,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-sys.path.extend(str(Path(__file__).parents[1] / folder) for folder in ("fuzz", "end_to_end"))
+sys.path.extend(str(Path(__file__).parents[1] / folder) for folder in ("fuzz", "end_to_end", "stats"))
 
+import made_inputs
 import seeds
 from allocation_files import written
 from recording_files import drifting, rank_file, waited_for, write_nsys
+from stats_probe import compute_many
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -68,7 +70,7 @@ def run(folder: Path, *arguments: object, codes: tuple[int, ...] = (0,)) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=300)
     if done.returncode not in codes:
         raise RuntimeError(f"launchgap {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}")
-    return done.stdout
+    return done.stdout or f"{done.returncode}: {done.stderr.replace(str(folder), '')}"
 
 
 def digest_of(text: str) -> str:
@@ -211,8 +213,8 @@ def import_of(folder: Path, recording: Path) -> Iterator[Digest]:
     yield from tables_of(folder, recording.stem)
 
 
-def answer_of_import(folder: Path, session: str, *recordings: Path) -> str:
-    answer = run(folder, "import", *recordings, "-o", session, "--no-report")
+def answer_of_import(folder: Path, session: str, *recordings: Path, codes: tuple[int, ...] = (0,)) -> str:
+    answer = run(folder, "import", *recordings, "-o", session, "--no-report", codes=codes)
     return "\n".join(line for line in answer.splitlines() if not line.startswith(("Tables:", "Page:")))
 
 
@@ -240,6 +242,51 @@ def of_allocations(folder: Path) -> Iterator[Digest]:
         yield from tables_of(folder, f"{form}-replayed")
 
 
+def of_drawn_jobs(folder: Path) -> Iterator[Digest]:
+    for file in made_inputs.job_files(folder, 90):
+        digests = list(import_of(folder, file))
+        yield file.stem, "answer and tables", sum(rows for _, _, rows, _ in digests), digest_of(repr(digests))
+
+
+def of_damaged(folder: Path) -> Iterator[Digest]:
+    """What is said of inputs that are damaged in one place."""
+    run(folder, "generate", PATTERNS["training"], "-o", "training.gmtrace.csv")
+    said = []
+    for number in range(30):
+        made_inputs.damage(Path(shutil.copy(folder / "training.gmtrace.csv", folder / "damaged.csv")), number)
+        answer = run(folder, "replay", "damaged.csv", "--allocator", "bfc", codes=(0, 2, 3))
+        said.append("played" if "allocator  completes" in answer else answer)  # times of which differ
+    yield "gmtrace", "standard output and error", len(said), digest_of(repr(said))
+    for form, write in seeds.FORMS.items():
+        (folder / form).mkdir()
+        write(folder / form)
+        for seed in sorted((folder / form).iterdir()):
+            said = []
+            for number in range(15):
+                file = Path(shutil.copy(seed, folder / f"{form}-{number}.damaged"))
+                made_inputs.damage(file, number)
+                said.append(answer_of_import(folder, f"{form}-{number}", file, codes=(0, 2, 3)))
+                shutil.rmtree(folder / f"{form}-{number}", ignore_errors=True)
+            yield f"{form} {seed.name}", "standard output and error", len(said), digest_of(repr(said))
+
+
+def of_statistics(folder: Path) -> Iterator[Digest]:
+    """To nine digits, which another library of mathematics gives too."""
+    shapes = {"describe": [37], "modes": [150], "dip": [60], "difference": [12, 9], "deviations": [5, 4, 6, 1]}
+    shapes |= {"random_effects": [8, 8, 5, 3]}
+    for name, sizes in shapes.items():
+        results = compute_many(name, sizes, [made_inputs.samples(number, sizes) for number in range(100)])
+        yield name, "results", len(results), digest_of(repr(results_in_digits(results)))
+
+
+def results_in_digits(results: object) -> object:
+    if isinstance(results, dict):
+        return {key: results_in_digits(value) for key, value in results.items()}
+    if isinstance(results, list):
+        return [results_in_digits(value) for value in results]
+    return f"{results:.9g}" if isinstance(results, float) else results
+
+
 def of_replays(folder: Path) -> Iterator[Digest]:
     for name, pattern in PATTERNS.items():
         trace = f"{name}.gmtrace.csv"
@@ -257,6 +304,9 @@ PARTS = {
     "seeds": of_seeds,
     "jobs": of_jobs,
     "allocations": of_allocations,
+    "drawn jobs": of_drawn_jobs,
+    "damaged": of_damaged,
+    "statistics": of_statistics,
     "replays": of_replays,
 }
 
