@@ -13,6 +13,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/stop.h"
+#include "harness/core/text.h"
 
 namespace launchgap::recording {
 namespace {
@@ -78,7 +79,8 @@ std::size_t CompressedText::read(char* to, std::size_t size) {
                           "does",
                           times_,
                           total_)
-            : fmt::format("it has more than {} GiB of text: record a shorter time", most_ >> 30));
+            : fmt::format("it has more than {} of text: record a shorter time",
+                          bytes_text(static_cast<double>(most_))));
   return static_cast<std::size_t>(got);
 }
 

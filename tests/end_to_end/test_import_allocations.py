@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from allocation_files import profiler_trace, snapshot, written
+from allocation_files import profiler_trace, rmm_log, snapshot, written
 from shipped import LAUNCHGAP, NODES, environment, launchgap, table
 
 
@@ -278,6 +278,14 @@ def test_a_problem_of_minimalloc_has_room_where_a_block_ends(imported, tmp_path)
         file.write_text(f"id,lower,upper,size\n{line}\n", encoding="utf-8")
         done = launchgap("import", file, "-o", tmp_path / "bad")
         assert done.returncode == 3 and "line 2: " in done.stderr and says in done.stderr, done.stderr
+
+
+def test_what_is_never_freed_is_played_too(imported, tmp_path):
+    file = tmp_path / "log.csv"
+    lines = [line for line in rmm_log().splitlines() if ",free," not in line]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    trace = trace_of(imported(file, "--no-report"), 0, tmp_path)
+    assert (trace["allocations"], trace["releases"]) == (60, 0)
 
 
 def test_a_gmtrace_is_named(tmp_path):

@@ -235,12 +235,13 @@ def test_a_thread_that_was_off_its_cpu_explains_a_long_launch(tmp_path):
     job = launches(200)
     calls = list(job.calls)
     calls[150] = replace(calls[150], end=calls[150].begin + 14_000)
+    calls = [replace(call, thread=4711) for call in calls]
     path = write_nsys(tmp_path / "a.sqlite", Job(tuple(calls), job.work))
     begin = calls[150].begin
     rows = [
-        dict(start=begin + 13_000, cpu=1, isSchedIn=1, globalTid=global_id(thread=1)),
-        dict(start=begin + 1_000, cpu=1, isSchedIn=0, globalTid=global_id(thread=1)),
-        dict(start=begin, cpu=1, isSchedIn=0, globalTid=global_id(pid=1, thread=1)),
+        dict(start=begin + 13_000, cpu=1, isSchedIn=1, globalTid=global_id(thread=4711)),
+        dict(start=begin + 1_000, cpu=1, isSchedIn=0, globalTid=global_id(thread=4711)),
+        dict(start=begin, cpu=1, isSchedIn=0, globalTid=global_id(pid=1, thread=4711)),
     ]
     with sqlite3.connect(path) as database:
         create(database, "SCHED_EVENTS", rows)

@@ -11,6 +11,7 @@ from report_paths import draw_page
 
 
 def draw(folders: list[Path], folder: Path, **tables: list[dict[str, Any]]) -> Node:
+    folders = folders[:2]  # enough for what is read here
     comparison = make_gap.write(folder / "comparison", folders, **tables)
     return draw_page(folder, *folders, options=("--comparison", comparison))
 

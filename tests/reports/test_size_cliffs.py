@@ -13,7 +13,7 @@ SERIES = "matmul/shapes/shape:*x*x*/library:cublas/type:fp16"
 
 
 def draw(folder: Path, rows: list[dict[str, Any]]) -> list[Node]:
-    builder = make_session.eight_gpus()
+    builder = make_session.one_gpu()
     device = builder._id(builder.specs[0])
     key = {"session_id": builder.session_id, "device_id": device, "benchmark": "matmul/shapes", "case": SERIES}
     key |= {"process_config": "matmul", "metric": "device_ns", "runs": 10}

@@ -24,6 +24,7 @@ struct RecordedRun {
   double call_ns = 5000, between_ns = 5000, kernel_ns = 50'000, delay_ns = 7000;
   /// Calls end 1 µs after their kernels, of which some take three times as long.
   bool blocking = false;
+  std::size_t not_blocking = 0;  // the first of a state's calls end 1 µs before
   std::size_t long_kernels = 0;  // the first of a state's take 50 µs
   std::vector<CountedKernels> kernels{};
   std::vector<double> steps{}, collectives{};
@@ -53,7 +54,7 @@ struct Causes : WrittenSession {
       std::fill_n(kernels.begin(), std::min(n, run.long_kernels), 50'000);
       for (std::size_t i = 0; run.blocking && i < n; ++i) {
         if (i % 3 == 0) kernels[i] *= 3;
-        calls[i] = run.delay_ns + kernels[i] + 1000;
+        calls[i] = run.delay_ns + kernels[i] + (i < run.not_blocking ? -1000 : 1000);
       }
       of_case(std::string("recorded/launch/stream:") + state,
               {{"api_record_ns", calls},
@@ -232,6 +233,24 @@ TEST_F(Causes, LaunchesThatBlockAreNotTakenForShortKernels) {
       causes_of(
           {.idle_share = 0.6, .starting_ns = 5e8, .on_idle = 1000, .on_busy = 0, .blocking = true}),
       only_cause(" blocking-launches: Each launch call returns when its kernel has ended"));
+}
+
+RecordedRun with_calls_that_do_not_block(std::size_t count) {
+  return {.idle_share = 0.6,
+          .starting_ns = 5e8,
+          .on_idle = 1000,
+          .on_busy = 0,
+          .blocking = true,
+          .not_blocking = count};
+}
+
+TEST_F(Causes, LaunchesBlockWhereNineteenInTwentyDo) {
+  EXPECT_THAT(causes_of(with_calls_that_do_not_block(50)), only_cause(" blocking-launches: "));
+}
+
+TEST_F(Causes, LaunchesDoNotBlockWhereFewerDo) {
+  EXPECT_THAT(causes_of(with_calls_that_do_not_block(51)),
+              Not(Contains(HasSubstr("blocking-launches"))));
 }
 
 TEST_F(Causes, AGpuThatWaitsForEachLaunchIsToldAlsoWhereKernelsAreLong) {
@@ -587,6 +606,18 @@ TEST_F(Ranks, WithoutStepsTheOneThatComesLastToCollectivesIsNamed) {
               only_cause("act late-to-collectives: ",
                          "rank 1 comes last to 28 of 30 collectives, and the others wait there "
                          "for 84.0 ms, 8.4 % of the recording"));
+}
+
+TEST_F(Ranks, ComeLateToCollectivesFromAFiftiethOfTheRecordingOn) {
+  for (const int index : {0, 1}) {
+    RecordedRun run = run_of(index);
+    run.job.extent_ns = 1'000'000'000;
+    CollectiveRecord& own = run.job.collectives.emplace_back();
+    own.name = "ncclDevKernel_AllReduce";
+    own.ns.assign(20, index == 1 ? 1'000'000 : 2'000'000);
+    write(run);
+  }
+  EXPECT_THAT(causes_found(), only_cause("act late-to-collectives: ", "2 % of the recording"));
 }
 
 TEST_F(Ranks, ThatAreSlowInTurnWaitForADifferentOneEachTime) {
