@@ -1,13 +1,16 @@
-"""What launchgap makes of sessions and recordings that are kept: a digest of every table, by what it was made of.
+"""What launchgap makes of sessions and recordings that are kept, and of inputs that are drawn: a digest of every table, by
+what it was made of.
 
-    kept_tables.py [--write]
+    kept_tables.py [--write] [--in FOLDER]
 
 Compares digests.csv with what the build makes today, and prints each difference; with --write it puts today's there. A
-change that is meant needs that, and a look at the tables themselves: of the commit before, and of this one.
+change that is meant needs that, and a look at the tables themselves: with --in they and all that was said stay in the
+folder, to be compared (`diff -r`) with those of another build, which LAUNCHGAP_BUILD names.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import hashlib
 import io
@@ -31,7 +34,7 @@ from stats_probe import compute_many
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-LAUNCHGAP = ROOT / "build" / "bin" / "launchgap"
+LAUNCHGAP = ROOT / os.environ.get("LAUNCHGAP_BUILD", "build") / "bin" / "launchgap"
 # Of evidence/h200/2026-11-26, ten samples of each block and two of its readings.
 SESSIONS = HERE / "h200.tar.xz"
 RECORDINGS = ROOT / "tests" / "recordings"
@@ -70,6 +73,8 @@ def run(folder: Path, *arguments: object, codes: tuple[int, ...] = (0,)) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=300)
     if done.returncode not in codes:
         raise RuntimeError(f"launchgap {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}")
+    with (folder / "said.txt").open("a", encoding="utf-8") as said:
+        said.write(f"\n$ launchgap {' '.join(map(str, arguments))}\n{done.stdout}{done.stderr}")
     return done.stdout or f"{done.returncode}: {done.stderr.replace(str(folder), '')}"
 
 
@@ -327,11 +332,17 @@ def differences(then: Iterable[Digest], now: Iterable[Digest]) -> list[str]:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="put today's digests into digests.csv")
+    parser.add_argument("--in", dest="folder", type=Path, help="new folder in which all files stay")
+    options = parser.parse_args()
     now = {}
     for part, digests in PARTS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            now[part] = list(digests(Path(folder)))
-    if sys.argv[1:] == ["--write"]:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = (options.folder or Path(temporary)) / part.replace(" ", "-")
+            folder.mkdir(parents=True)
+            now[part] = list(digests(folder.resolve()))
+    if options.write:
         with DIGESTS.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["part", "what", "table", "rows", "digest"])
