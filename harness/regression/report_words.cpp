@@ -304,21 +304,23 @@ std::vector<Group> changed(const Report& report) {
   return sorted;
 }
 
-std::string change_sentence(const Group& change) {
-  const Result& slowest = *change.results.front();
-  const std::string of = fmt::format("{} of {}", metric_text(slowest), case_text(slowest));
-  if (change.results.size() == 1)
-    return fmt::format("Changed with {}: {} {}.", change.what, of, change_text(slowest));
-  return fmt::format("Changed with {}: {}. The first is {}.", change.what, range_text(change), of);
+std::string range_text(const Group& group, const std::string& slowest) {
+  const Result &first = *group.results.front(), &last = *group.results.back();
+  if (group.results.size() == 1) return change_text(first);
+  return fmt::format("{} metrics, from {:+.1f} %{} to {:+.1f} %",
+                     group.results.size(),
+                     100 * *first.change,
+                     slowest,
+                     100 * *last.change);
 }
 
-std::string range_text(const Group& group) {
-  const Result &slowest = *group.results.front(), &fastest = *group.results.back();
-  if (group.results.size() == 1) return change_text(slowest);
-  return fmt::format("{} metrics, from {:+.1f} % to {:+.1f} %",
-                     group.results.size(),
-                     100 * *slowest.change,
-                     100 * *fastest.change);
+std::string change_sentence(const Group& change) {
+  const Result& slowest = *change.results.front();
+  const std::string of = fmt::format(" ({} of {})", metric_text(slowest), case_text(slowest));
+  return fmt::format("Changed with {}: {}{}.",
+                     change.what,
+                     range_text(change, of),
+                     change.results.size() == 1 ? of : "");
 }
 
 std::vector<const Result*> found(const Report& report) {

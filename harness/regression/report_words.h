@@ -54,8 +54,9 @@ std::vector<Group> changed(const Report& report);
 /// One of these in a sentence: "Changed with driver 570 → 575: api_ns of launch/null/mode:idle +8.1
 /// %, the most of 3 metrics."
 std::string change_sentence(const Group& change);
-/// "3 metrics, from +9.1 % to -2.0 %", the slowest first; of one its change.
-std::string range_text(const Group& group);
+/// "3 metrics, from +9.1 % to -2.0 %", the slowest first, with `slowest` behind it; of one its
+/// change.
+std::string range_text(const Group& group, const std::string& slowest = "");
 /// What was found: slower, suspect, erratic, cannot-tell, faster, with a longer tail; the gravest
 /// first.
 std::vector<const Result*> found(const Report& report);

@@ -10,7 +10,7 @@ import numpy as np
 Row = dict[str, Any]
 SENTENCES = {
     "answer": "1 of 2 measurements is slower: roundtrip_ns of launch/null/mode:idle.",
-    "change": "Changed with driver 570.12 → 575.08: roundtrip_ns of launch/null/mode:idle +10.0 %.",
+    "change": "Changed with driver 570.12 → 575.08: +10.0 % (roundtrip_ns of launch/null/mode:idle).",
     "false-alarms": "2 tests; 0.0008 false alarms are to be expected.",
 }
 NIGHT = datetime.datetime(2026, 3, 1, 3, tzinfo=datetime.timezone.utc)
