@@ -129,6 +129,10 @@ TEST(Creep, GrowthOfTheDevicesUseIsInTheNumberOfStepsOrInTheirSum) {
   EXPECT_EQ(classify_creep(used_in_steps({20, -2})).kind, CreepKind::context_growth);
   EXPECT_EQ(classify_creep(used_in_steps({20, -16})).kind, CreepKind::none)
       << "2 KiB, of 18 that they scatter";
+  // Alike up and down, so that only their number tells: a coin throws 19 or more of 24 once in 300
+  // times, and 18 or more once in 88.
+  EXPECT_EQ(classify_creep(used_in_steps({4, 4, 4, 4, -4})).kind, CreepKind::context_growth);
+  EXPECT_EQ(classify_creep(used_in_steps({4, 4, 4, -4})).kind, CreepKind::none);
   // Never down; one step is so large that the sum shows nothing.
   std::vector<Epoch> epochs = used_in_steps({4, 0});
   for (std::size_t i = 20; i < epochs.size(); ++i) epochs[i].used += kMiB;

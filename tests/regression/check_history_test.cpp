@@ -106,6 +106,15 @@ TEST(Confirm, AsksOnlyWhereAPlainResultIsSuspect) {
   EXPECT_THAT(checked.report.notes, IsEmpty()) << "there is no such GPU to ask";
 }
 
+TEST(FingerprintJson, IsFlatAndKeepsItsLetters) {
+  const Json json = Json::parse(R"({"gpu": {"name": "é", "sizes": ["é", 2]}, "driver": "570"})");
+  EXPECT_THAT(
+      fingerprint_from_json(json),
+      ElementsAre(Pair("driver", "570"), Pair("gpu.name", "é"), Pair("gpu.sizes", "[\"é\",2]")));
+  EXPECT_EQ(parse_canonical(canonical_text(fingerprint_from_json(json))),
+            fingerprint_from_json(json));
+}
+
 TEST(Across, CoversTheKeysThatAreNamedAndWhatComesWithADriver) {
   const Across across = Across::parse("kernel,driver_version");
   EXPECT_THAT(across.asked(), ElementsAre("driver_version", "kernel"));

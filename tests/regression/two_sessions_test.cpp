@@ -1,3 +1,5 @@
+#include "harness/rules/two_sessions.h"
+
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -136,6 +138,19 @@ TEST(TwoSessions, AreErraticOrSteadierFromALeastRatioOn) {
     const Result found = judged(four_processes(row.before), four_processes(row.now));
     EXPECT_EQ(in_words(found.steadiness, found.steadiness_reason), row.expected) << &row - rows;
   }
+}
+
+TEST(TwoSessions, WithoutTheP99OfAllSamplesThereIsNoTail) {
+  rules::SessionProcesses before, now;
+  before.p99s = {2000, 2001, 2002};
+  now.p99s = {8000, 8001, 8002};
+  EXPECT_EQ(rules::judge_tail(before, now, 0), std::nullopt);
+  now.p99 = 8001;
+  EXPECT_EQ(rules::judge_tail(before, now, 0), std::nullopt);
+  before.p99 = 2000.25;
+  EXPECT_THAT(rules::judge_tail(before, now, 0), Optional(DoubleNear(4, 0.001)));
+  before.p99 = 7000;
+  EXPECT_EQ(rules::judge_tail(before, now, 0), std::nullopt) << "of all samples it is not longer";
 }
 
 TEST(TwoSessions, AP99IsErraticFromAQuarterMoreThanTheMedianOn) {

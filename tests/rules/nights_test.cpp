@@ -167,6 +167,14 @@ TEST(Nights, AreAsSlowAsEarlierOnes) {
       << "the row itself is not what was before";
 }
 
+TEST(Nights, DriftIsNoScatterFromTwentyOn) {
+  std::vector<Night> nights = steady_nights(20);
+  for (std::size_t i = 0; i < nights.size(); ++i)
+    nights[i].value = 1000 * std::pow(1.01, static_cast<double>(i));
+  const NightJudgement judgement = next(nights, 1000 * std::pow(1.01, 20));
+  EXPECT_EQ(judgement.hit, 1) << "10 % above the median, on a line";
+}
+
 TEST(Nights, OfAnyBeforeNoneIsAsSlowThatIsNoHit) {
   std::vector<Night> nights;
   for (const Night& night : steady_nights(60)) {
