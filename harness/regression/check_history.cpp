@@ -63,14 +63,7 @@ class Check {
           "It is in the history already, and was compared with those before it.");
     if (std::string note = note_on_algorithms(report); !note.empty())
       report.notes.push_back(std::move(note));
-    std::map<std::string, std::size_t> unmoved;  // by what changed
-    for (const Result& result : report.results) {
-      if (result.verdict == Verdict::same && result.hits == 0 && !result.changed.empty())
-        ++unmoved[text_of(result.changed)];
-    }
-    for (const auto& [changed, count] : unmoved)
-      report.notes.push_back(
-          fmt::format("{}: {} stayed the same.", printable(changed), counted(count, "metric")));
+    note_unmoved();
     for (const std::string& key : options_.across.asked()) note_unknown(key);
     std::ranges::sort(report.results, {}, &Result::key);
     return std::move(checked_);
@@ -304,6 +297,19 @@ class Check {
       missing.reason = fmt::format("not measured, and the session of {} has it", utc_text(last));
       checked_.report.results.push_back(std::move(missing));
     }
+  }
+
+  /// Of what changed with this session, how many metrics did not.
+  void note_unmoved() {
+    Report& report = checked_.report;
+    std::map<std::string, std::size_t> unmoved;  // by what changed
+    for (const Result& result : report.results) {
+      if (result.verdict == Verdict::same && result.hits == 0 && !result.changed.empty())
+        ++unmoved[text_of(result.changed)];
+    }
+    for (const auto& [changed, count] : unmoved)
+      report.notes.push_back(
+          fmt::format("{}: {} stayed the same.", printable(changed), counted(count, "metric")));
   }
 
   void note_unknown(const std::string& key) {

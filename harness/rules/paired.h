@@ -37,8 +37,9 @@ struct PairedVerdict {
 };
 
 /// Student's interval of the mean of the pairs' logarithms of b/a: `slower` if it excludes 0 in the
-/// worse direction and the mean is beyond the minimum, `faster` likewise; `cannot_tell` if it spans
-/// more than the minimum in both directions; else `same`.
+/// worse direction and the mean is beyond the minimum, `faster` likewise; `cannot_tell` if the
+/// mean is beyond the minimum all the same, or if it spans more than that in both directions; else
+/// `same`.
 ///
 /// Where more than kLeastPairs pairs are planned, it looks at 8 of them, 12, 16 … and all, and
 /// stops at the first look that decides: that one of `slower` or `faster` holds, or that the

@@ -562,6 +562,15 @@ struct Ranks : Causes {
     }
     write(run);
   }
+  /// Of a second, without steps, in which it waits in collectives for so long each.
+  void rank_in_collectives(int index, const std::vector<std::int64_t>& ns) {
+    RecordedRun run = run_of(index);
+    run.job.extent_ns = 1'000'000'000;
+    CollectiveRecord& own = run.job.collectives.emplace_back();
+    own.name = "ncclDevKernel_AllReduce";
+    own.ns.assign(ns.begin(), ns.end());
+    write(run);
+  }
   bool ranked = true;
 };
 
@@ -594,13 +603,10 @@ TEST_F(Ranks, FilesThatNothingTiesTogetherAreNoRanks) {
 
 TEST_F(Ranks, WithoutStepsTheOneThatComesLastToCollectivesIsNamed) {
   for (const int index : {0, 1}) {
-    RecordedRun run = run_of(index);
-    run.job.extent_ns = 1'000'000'000;
-    CollectiveRecord& own = run.job.collectives.emplace_back();
-    own.name = "ncclDevKernel_AllReduce";
+    std::vector<std::int64_t> ns;
     // Rank 1 is short, since it comes last, in the first 28 of them.
-    for (int i = 0; i < 30; ++i) own.ns.push_back((i < 28) == (index == 1) ? 1'000'000 : 4'000'000);
-    write(run);
+    for (int i = 0; i < 30; ++i) ns.push_back((i < 28) == (index == 1) ? 1'000'000 : 4'000'000);
+    rank_in_collectives(index, ns);
   }
   EXPECT_THAT(causes_found(),
               only_cause("act late-to-collectives: ",
@@ -609,14 +615,8 @@ TEST_F(Ranks, WithoutStepsTheOneThatComesLastToCollectivesIsNamed) {
 }
 
 TEST_F(Ranks, ComeLateToCollectivesFromAFiftiethOfTheRecordingOn) {
-  for (const int index : {0, 1}) {
-    RecordedRun run = run_of(index);
-    run.job.extent_ns = 1'000'000'000;
-    CollectiveRecord& own = run.job.collectives.emplace_back();
-    own.name = "ncclDevKernel_AllReduce";
-    own.ns.assign(20, index == 1 ? 1'000'000 : 2'000'000);
-    write(run);
-  }
+  rank_in_collectives(0, std::vector<std::int64_t>(20, 2'000'000));
+  rank_in_collectives(1, std::vector<std::int64_t>(20, 1'000'000));
   EXPECT_THAT(causes_found(), only_cause("act late-to-collectives: ", "2 % of the recording"));
 }
 
