@@ -71,7 +71,7 @@ def fake_binary(tmp_path, name, script):
 
 @pytest.mark.compares_times
 def test_what_is_slower_is_found_and_fails_and_its_sessions_are_kept(node, tmp_path):
-    """In pairs in the order AB, BA, and of up to 40 pairs as many as it takes."""
+    """In pairs in the order AB, BA. How many it takes depends on the machine; when it may end, see paired_metrics_test."""
     kept = tmp_path / "kept"
     usual, slow = node("usual"), node("slow", alloc_ns={"constant": 220_000})
     done = compare("--devices", "gpu", "--pairs", 40, "-o", kept, a=arm(usual), b=arm(slow), node=usual)
@@ -86,7 +86,7 @@ def test_what_is_slower_is_found_and_fails_and_its_sessions_are_kept(node, tmp_p
         began[folder.name] = (session["begin_utc"], (folder / "session.json").stat().st_mtime_ns)
         assert session["filter"] == f"^{CASE}$" and session["replicates"] == 1
     order = sorted(began, key=lambda name: began[name])
-    assert 16 <= len(order) < 80, "40 pairs are 80 processes: it ended earlier"
+    assert len(order) >= 16, "eight pairs are the fewest"
     assert order[:4] == ["pair-001-1-a", "pair-001-1-b", "pair-002-1-b", "pair-002-1-a"]
     again = compare("--devices", "gpu", "-o", kept, a=arm(usual), b=arm(usual), node=usual)
     assert again.returncode == 2 and "not an empty folder" in again.stderr
