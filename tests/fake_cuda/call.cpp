@@ -1,10 +1,22 @@
 #include "tests/fake_cuda/call.h"
 
+#include <ctime>
+
 #include "tests/fake_cuda/process.h"
 
 namespace launchgap::fake {
 
+void sleep_until(double deadline_ns) {
+  timespec until;
+  until.tv_sec = static_cast<std::time_t>(deadline_ns / 1e9);
+  until.tv_nsec = static_cast<long>(deadline_ns - 1e9 * static_cast<double>(until.tv_sec));
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
+  }
+}
+
 void spin_until(double deadline_ns) {
+  constexpr double kSpun_ns = 2e6;
+  if (deadline_ns - now_ns() > 2 * kSpun_ns) sleep_until(deadline_ns - kSpun_ns);
   while (now_ns() < deadline_ns) {
   }
 }

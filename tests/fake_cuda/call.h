@@ -15,7 +15,9 @@ struct Context;
 /// The fake CUPTI while it records; null otherwise.
 inline std::atomic<Listener*> installed_listener = nullptr;
 
-/// Spins, so that a call takes its time.
+void sleep_until(double deadline_ns);
+/// Spins, so that a call takes its time; through most of one of many milliseconds it sleeps, which
+/// leaves the CPU to others.
 void spin_until(double deadline_ns);
 
 class Call {

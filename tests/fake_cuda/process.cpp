@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <sched.h>
 #include <thread>
 #include <unistd.h>
@@ -27,14 +26,6 @@ std::uint64_t seed_of(int device) {
     seed = (std::uint64_t{source()} << 32) | source();
   }
   return seed + 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(device + 1);
-}
-
-void sleep_until(double deadline_ns) {
-  timespec until;
-  until.tv_sec = static_cast<std::time_t>(deadline_ns / 1e9);
-  until.tv_nsec = static_cast<long>(deadline_ns - 1e9 * static_cast<double>(until.tv_sec));
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
-  }
 }
 
 /// One turn of a wait, as the context's scheduling flags ask.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import hashlib
 import io
 import json
@@ -27,6 +28,7 @@ from pathlib import Path
 sys.path.extend(str(Path(__file__).parents[1] / folder) for folder in ("fuzz", "end_to_end", "stats"))
 
 import made_inputs
+import rich_recordings
 import seeds
 from allocation_files import written
 from recording_files import drifting, rank_file, waited_for, write_nsys
@@ -110,6 +112,19 @@ def unpack(folder: Path) -> list[str]:
 def of_sessions(folder: Path) -> Iterator[Digest]:
     for session in unpack(folder):
         yield from tables_of(folder, session)
+
+
+def of_drawn_sessions(folder: Path) -> Iterator[Digest]:
+    """As they might have been; and what is said of the changes between two of them."""
+    names = unpack(folder)
+    for name in names:
+        for number in range(4):
+            made = f"{name}-{number}"
+            made_inputs.drawn_session(folder / name, folder / made, number)
+            digests = list(tables_of(folder, made))
+            yield made, "tables", sum(rows for _, _, rows, _ in digests), digest_of(repr(digests))
+            if number:
+                yield from verdict_of(folder, f"{made} after it", (f"{name}-0", made))
 
 
 def of_formats(folder: Path) -> Iterator[Digest]:
@@ -253,6 +268,24 @@ def of_drawn_jobs(folder: Path) -> Iterator[Digest]:
         yield file.stem, "answer and tables", sum(rows for _, _, rows, _ in digests), digest_of(repr(digests))
 
 
+def of_rich_recordings(folder: Path) -> Iterator[Digest]:
+    """And as they are written for other programs."""
+    for number in range(60):
+        files, session = rich_recordings.files(folder, number), f"rich-{number:02}"
+        digests = [digest_of_answer("import", answer_of_import(folder, session, *files, codes=(0, 2, 3)))]
+        if (folder / session).exists():
+            digests += tables_of(folder, session)
+            for form in "chrome-trace", "gmtrace":
+                run(folder, "export", session, "--format", form, "-o", f"{session}-{form}", codes=(0, 2, 3))
+                for file in sorted((folder / f"{session}-{form}").glob("*")):
+                    digests.append(digest_of_answer(form, decompressed(file)))
+        yield session, "answer, tables and exports", len(digests), digest_of(repr(digests))
+
+
+def decompressed(file: Path) -> str:
+    return (gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()).decode()
+
+
 def of_damaged(folder: Path) -> Iterator[Digest]:
     """What is said of inputs that are damaged in one place."""
     run(folder, "generate", PATTERNS["training"], "-o", "training.gmtrace.csv")
@@ -273,6 +306,19 @@ def of_damaged(folder: Path) -> Iterator[Digest]:
                 said.append(answer_of_import(folder, f"{form}-{number}", file, codes=(0, 2, 3)))
                 shutil.rmtree(folder / f"{form}-{number}", ignore_errors=True)
             yield f"{form} {seed.name}", "standard output and error", len(said), digest_of(repr(said))
+            if form == "snapshot" and seed.name != "seed-0":
+                continue  # the others are the same in bytes of which most are no words
+            of_form = seed.rename(folder / f"{form}-{seed.name}")
+            made = [made_of(folder, file) for file in made_inputs.with_other_values(of_form, folder / "another")]
+            yield f"{form} {seed.name}", "with other values", len(made), digest_of(repr(made))
+
+
+def made_of(folder: Path, file: Path) -> tuple[str, list[str]]:
+    """What the import of it says, and what is in the session."""
+    said = answer_of_import(folder, "made", file, codes=(0, 2, 3))
+    contents = [decompressed(path) for path in sorted((folder / "made").glob("*/*"))]
+    shutil.rmtree(folder / "made", ignore_errors=True)
+    return said, contents
 
 
 def of_statistics(folder: Path) -> Iterator[Digest]:
@@ -303,6 +349,7 @@ def of_replays(folder: Path) -> Iterator[Digest]:
 
 PARTS = {
     "sessions": of_sessions,
+    "drawn sessions": of_drawn_sessions,
     "formats": of_formats,
     "verdicts": of_verdicts,
     "recordings": of_recordings,
@@ -310,6 +357,7 @@ PARTS = {
     "jobs": of_jobs,
     "allocations": of_allocations,
     "drawn jobs": of_drawn_jobs,
+    "rich recordings": of_rich_recordings,
     "damaged": of_damaged,
     "statistics": of_statistics,
     "replays": of_replays,

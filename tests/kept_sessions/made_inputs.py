@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import random
+import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
@@ -92,6 +96,88 @@ def damage(file: Path, number: int) -> None:
         at = drawn.choice(digits)
         data[at:at] = drawn.choice((b"9", b"00000", b"999999999999", b"-"))
     file.write_bytes(data)
+
+
+VALUES = (-1, 0, 1, 2, 64, 65, 1 << 31, 1 << 40, (1 << 63) - 1, 1 << 64, 0.5, 1e300, "x", "", "1", None)
+
+
+def with_other_values(file: Path, to: Path) -> Iterator[Path]:
+    """The file with another value in one place: in turn of each number and word, or of a database of each cell. A value
+    follows from the place."""
+    drawn = random.Random(file.name)
+    if file.read_bytes().startswith(b"SQLite format 3"):
+        yield from with_other_cells(file, to, drawn)
+        return
+    text = file.read_text(encoding="latin-1")  # some are binary
+    for place in re.finditer(r'"[^"]*"|[\w.-]+', text):
+        value = drawn.choice(VALUES)
+        as_text = json.dumps(value) if file.name.startswith(("chrome", "tuner")) else str(value)
+        to.write_text(text[: place.start()] + as_text + text[place.end() :], encoding="latin-1")
+        yield to
+
+
+def with_other_cells(file: Path, to: Path, drawn: random.Random) -> Iterator[Path]:
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        cells = [
+            (table, column, row)
+            for table in tables
+            for (_, column, *_) in database.execute(f"PRAGMA table_info({table})").fetchall()
+            for (row,) in database.execute(f"SELECT rowid FROM {table} ORDER BY rowid").fetchall()
+        ]
+    for table, column, row in cells:
+        value = drawn.choice([value for value in VALUES if value != 1 << 64])
+        shutil.copy(file, to)
+        with contextlib.closing(sqlite3.connect(to)) as database:
+            database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (value, row))
+            database.commit()
+        yield to
+
+
+OTHER_GPU = "GPU-11111111-2222-3333-4444-555555555555"
+
+
+def drawn_session(session: Path, to: Path, number: int) -> None:
+    """The session as it might have been: cases take other times, of which some differ from run to run, and here and there a
+    record is missing or has another number. Every other one has a second GPU, with times of its own."""
+    shutil.copytree(session, to)
+    identifier = json.loads((to / "session.json").read_text())["session_id"]
+    for path in (to / "session.json", *(to / "records").iterdir()):
+        path.write_text(path.read_text().replace(identifier, f"{identifier}-{number}"))
+    for path in sorted((to / "records").iterdir()):
+        lines = path.read_text().splitlines()
+        uuid = path.name.split(".")[1]
+        path.write_text("".join(changed_records(lines, f"{number} first", path.name)))
+        if number % 2:
+            others = changed_records([line.replace(uuid, OTHER_GPU) for line in lines], f"{number} second", path.name)
+            path.with_name(path.name.replace(uuid, OTHER_GPU)).write_text("".join(others))
+
+
+def changed_records(lines: list[str], key: str, name: str) -> Iterator[str]:
+    drawn = random.Random(f"{key} {name}")
+    for line in lines:
+        record = json.loads(line)
+        kind = record["record"]
+        if kind not in ("run", "end") and drawn.random() < 0.02:
+            continue
+        if kind == "samples":
+            of_case = random.Random(f"{key} {record['case']}")
+            factor = of_case.choice((1, 1, 1, of_case.lognormvariate(0, 0.4)))
+            if of_case.random() < 0.2:
+                factor *= drawn.lognormvariate(0, 0.1)
+            scattered = of_case.random() < 0.2
+            record["values"] = [
+                [value and round(value * factor * (drawn.lognormvariate(0, 0.3) if scattered else 1), 3) for value in values]
+                for values in record["values"]
+            ]
+        elif kind == "summary" and drawn.random() < 0.03:
+            record |= dict(status="failed", reason="CUDA error 700")
+        elif kind not in ("run", "end"):
+            numbers = [at for at, value in record.items() if isinstance(value, (int, float)) and not isinstance(value, bool)]
+            if numbers and drawn.random() < 0.2:
+                at = drawn.choice(numbers)
+                record[at] = type(record[at])(record[at] * drawn.choice((0, 0.5, 2)))
+        yield json.dumps(record) + "\n"
 
 
 def samples(number: int, sizes: list[int]) -> np.ndarray:
