@@ -85,12 +85,13 @@ def digest_of(text: str) -> str:
 
 
 def digest_of_table(what: str, path: Path) -> Digest:
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    text = io.StringIO()
-    for row in rows:
-        text.write(repr([(key, value) for key, value in row.items() if key not in VOLATILE]) + "\n")
-    return what, path.stem, len(rows), digest_of(text.getvalue())
+    text = path.read_text(encoding="utf-8")
+    columns = text.partition("\n")[0].rstrip("\r").split(",")
+    if volatile := {column for column in VOLATILE if column in columns}:
+        kept = [columns.index(column) for column in columns if column not in volatile]
+        rows = csv.reader(io.StringIO(text, newline=""))
+        text = "\n".join(repr([row[i] for i in kept]) for row in rows)
+    return what, path.stem, text.count("\n"), digest_of(text)
 
 
 def digest_of_answer(what: str, answer: str) -> Digest:
@@ -167,10 +168,17 @@ def of_verdicts(folder: Path) -> Iterator[Digest]:
     yield from verdict_of(folder, "updated", ("--history", "nights.db", "--no-add", "updated"))
     across = ("--history", "nights.db", "--no-add", "--across", "driver", "--require-baseline", "updated")
     yield from verdict_of(folder, "across", across)
-    rates = ("selftest", "--processes", 0, "--history", "nights.db", "--seed", 1, "--json", "rates.json")
+    # How often it errs takes some tenths of a second for each metric: of a few.
+    for number in range(1, NIGHTS + 1):
+        for path in (folder / f"night-{number}" / "records").iterdir():
+            if ".launch+wait=" not in path.name:
+                path.unlink()
+        if number < NIGHTS:
+            run(folder, "history", "add", "few.db", f"night-{number}")
+    rates = ("selftest", "--processes", 0, "--history", "few.db", "--seed", 1, "--json", "rates.json")
     yield digest_of_answer("rates", run(folder, *rates))
     yield digest_of_answer("rates.json", (folder / "rates.json").read_text())
-    yield from verdict_of(folder, "with rates", ("--history", "nights.db", last))
+    yield from verdict_of(folder, "with rates", ("--history", "few.db", last))
     yield digest_of_answer("history list", run(folder, "history", "list", "nights.db"))
     run(folder, "history", "accept", "nights.db", "--case", "launch/api/*", "--since", "2026-09-10", "--reason", "meant")
     yield digest_of_answer("history show", run(folder, "history", "show", "nights.db", "--case", "launch/api/*"))
