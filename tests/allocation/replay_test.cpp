@@ -272,6 +272,14 @@ TEST(SmallestLimit, IsWhatTheBlocksNeed) {
   EXPECT_EQ(smallest("checkerboard/blocks:64/request:2", "bfc").bytes, 65 * kMiB);
 }
 
+TEST(SmallestLimit, IsLookedForOneStepBelowThePeak) {
+  Script script;
+  for (const auto& [peak, least] : {std::pair(99, 0), {100, 0}, {199, 0}, {200, 100}, {399, 200}}) {
+    script.peak_live_bytes = static_cast<std::uint64_t>(peak);
+    EXPECT_EQ(least_limit(script, 100), static_cast<std::uint64_t>(least)) << peak;
+  }
+}
+
 TEST(SmallestLimit, OneStepLessIsTooLittle) {
   for (const BlockAllocatorInfo& info : block_allocators()) {
     const auto trace = pattern("training/allocations:3000");

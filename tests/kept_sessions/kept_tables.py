@@ -332,10 +332,13 @@ def made_of(folder: Path, file: Path) -> tuple[str, list[str]]:
 def of_statistics(folder: Path) -> Iterator[Digest]:
     """To nine digits, which another library of mathematics gives too."""
     shapes = {"describe": [37], "modes": [150], "dip": [60], "difference": [12, 9], "deviations": [5, 4, 6, 1]}
-    shapes |= {"random_effects": [8, 8, 5, 3]}
+    shapes |= {"random_effects": [8, 8, 5, 3], "padding_gains": [12] * 14, "trend": [30, 12], "two_levels": [48]}
+    shapes |= {"pairs": [19, 19], "two_sessions": [6] * 4, "ratios": [5, 4]}
     for name, sizes in shapes.items():
         results = compute_many(name, sizes, [made_inputs.samples(number, sizes) for number in range(100)])
         yield name, "results", len(results), digest_of(repr(results_in_digits(results)))
+    judged = compute_many("nights", [80], [made_inputs.nights(number, 80) for number in range(100)])
+    yield "nights", "results", len(judged), digest_of(repr(results_in_digits(judged)))
 
 
 def results_in_digits(results: object) -> object:
@@ -352,6 +355,10 @@ def of_replays(folder: Path) -> Iterator[Digest]:
         run(folder, "generate", pattern, "-o", trace)
         run(folder, "replay", trace, "--c-min", "--epochs", 20, "-o", name)
         yield digest_of_table(name, folder / trace)
+        yield from tables_of(folder, name)
+    for injected in "leak=64KiB/epoch", "pin=2MiB/epoch", "cache=2MiB/epoch":
+        name = injected.partition("=")[0]
+        run(folder, "replay", "training.gmtrace.csv", "--epochs", 20, "--inject", injected, "-o", name)
         yield from tables_of(folder, name)
 
 

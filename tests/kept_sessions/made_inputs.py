@@ -185,7 +185,7 @@ def samples(number: int, sizes: list[int]) -> np.ndarray:
     drawn = np.random.Generator(np.random.PCG64(number))
     groups = []
     for size in sizes:
-        values = 2_000 * np.exp(drawn.normal(0, 0.02, size) + drawn.normal(0, 0.01))
+        values = 2_000 * np.exp(drawn.normal(0, 0.02, size) + drawn.normal(0, (0.01, 0.05, 0.25)[number % 3]))
         way = number % 5
         if way == 1:
             values = np.where(drawn.random(size) < 0.3, values * 1.4, values)
@@ -197,3 +197,14 @@ def samples(number: int, sizes: list[int]) -> np.ndarray:
             values = np.full(size, 2_000.0) + (np.arange(size) % 3 == 0)
         groups.append(values.round(3))  # CPUs' exponentials differ in the last digit
     return np.concatenate(groups)
+
+
+def nights(number: int, count: int) -> np.ndarray:
+    """Some in a row are slower or faster, a level is new, or it creeps."""
+    change = np.ones(count)
+    change[22 + number % 7 : 25 + number % 9] *= (1.08, 0.93, 1.2)[number % 3]
+    change[40:] *= (1, 1.06, 0.92, 1)[number % 4]
+    change[60 :: number % 3 + 1] *= 1.1
+    if number % 4 == 3:
+        change *= 1.003 ** np.arange(count)
+    return (samples(number, [count]) * change).round(3)

@@ -6,6 +6,7 @@
 // line of JSON for each of the m; null: not defined.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -13,10 +14,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/rules/nights.h"
 #include "harness/rules/outliers.h"
+#include "harness/rules/paired.h"
+#include "harness/rules/ratio.h"
+#include "harness/rules/two_levels.h"
+#include "harness/rules/two_sessions.h"
 #include "harness/stats/modes.h"
+#include "harness/stats/padding_gains.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
+#include "harness/stats/trend.h"
 
 namespace launchgap::stats {
 namespace {
@@ -95,6 +103,132 @@ Json count_modes(const Groups& groups) {
   return json(modes(groups[0]));
 }
 
+/// Of sizes 64, 72, 80 …; a group has the times of one.
+Json describe_padding(const Groups& groups) {
+  std::vector<SizeTimes> series;
+  for (const std::vector<double>& times : groups)
+    series.push_back({64 + 8.0 * static_cast<double>(series.size()), times});
+  Json out = Json::array();
+  for (const PaddingGain& gain : padding_gains(series)) {
+    out.push_back({{"pad_to", gain.pad_to},
+                   {"gain", gain.gain},
+                   {"interval", json(gain.interval)},
+                   {"judged", gain.judged},
+                   {"cliff", gain.cliff}});
+  }
+  return out;
+}
+
+Json describe_trend(const Groups& groups) {
+  return {{"slope", theil_sen_slope(groups[0])},
+          {"p", mann_kendall_rise_p(groups[0])},
+          {"rank_sum_p", rank_sum_p(groups[0], groups[1])}};
+}
+
+Json describe_two_levels(const Groups& groups) {
+  const auto levels = rules::two_levels(groups[0]);
+  if (!levels) return nullptr;
+  return {levels->lower, levels->upper, levels->deviation};
+}
+
+/// The logarithms of the second group's values to the first's, as the last look and as one of more.
+Json describe_pairs(const Groups& groups) {
+  std::vector<double> log_ratios;
+  for (std::size_t i = 0; i < groups[0].size(); ++i)
+    log_ratios.push_back(std::log(groups[1][i] / groups[0][i]));
+  const rules::PairedRule rule(24, 1, rules::kPairedShare);
+  Json out = Json::array();
+  for (const bool ended : {false, true}) {
+    const rules::PairedVerdict found = rule.judge(log_ratios, ended);
+    out.push_back({{"verdict", name_of(found.verdict)},
+                   {"reason", found.reason},
+                   {"decided", found.decided},
+                   {"pairs", found.pairs},
+                   {"interval", json(found.interval)}});
+  }
+  return out;
+}
+
+/// Of each session a group of medians, and one that is made CVs, tails and p99s.
+Json describe_two_sessions(const Groups& groups) {
+  const auto session = [&](std::size_t first) {
+    rules::SessionProcesses made{.medians = groups[first]};
+    for (const double value : groups[first + 1]) {
+      made.cvs.push_back(std::abs(value - 1'900) / 10'000);
+      made.tails.push_back(1 + value / 4'000);
+      made.p99s.push_back(1.5 * value);
+    }
+    made.within_run_cv = median(made.cvs);
+    made.p99 = median(made.p99s);
+    return made;
+  };
+  const rules::SessionProcesses before = session(0), now = session(2);
+  const rules::SpreadVerdict spread = rules::judge_spread(before, now);
+  Json out = {{"steadiness", name_of(spread.steadiness)}, {"reason", spread.reason}};
+  for (const double sign : {1.0, -1.0}) {
+    const auto level = rules::judge_level(before, now, sign, 0.03);
+    if (!level) continue;
+    out["levels"].push_back({{"verdict", name_of(level->verdict)},
+                             {"reason", level->reason},
+                             {"change", level->change},
+                             {"interval", json(level->interval)}});
+    out["tail"] = json(rules::judge_tail(before, now, level->change));
+  }
+  return out;
+}
+
+/// The group's values one after the other, a day apart, each judged by those before it.
+Json describe_nights(const Groups& groups) {
+  constexpr std::int64_t kDayS = 86'400;
+  std::vector<rules::Night> earlier;
+  Json out = Json::array();
+  for (const double value : groups[0]) {
+    const auto day = static_cast<std::int64_t>(earlier.size() + 1);
+    // Of the spread, what the digits of the value are.
+    rules::Night night{.begin_s = kDayS * day - (day % 11 == 0 ? 70'000 : 0), .value = value};
+    night.spread = {0.005 + std::fmod(value, 7) / 200,
+                    std::fmod(value, 5) / 100,
+                    1.1 + std::fmod(value, 3) / 4,
+                    1};
+    const rules::NightJudgement found =
+        rules::judge_night(earlier, night, Direction::lower_is_better, 5);
+    out.push_back({name_of(found.verdict),
+                   found.reason,
+                   found.compared_with,
+                   found.hit,
+                   found.hits_in_a_row,
+                   found.level_since_s,
+                   name_of(found.steadiness),
+                   found.steadiness_reason,
+                   found.since_s.value_or(-1),
+                   json(found.baseline),
+                   json(found.change),
+                   json(found.z),
+                   found.low,
+                   found.high,
+                   json(found.anchor)});
+    rules::remember(found, night);
+    earlier.push_back(night);
+  }
+  return out;
+}
+
+Json describe_ratios(const Groups& groups) {
+  const auto exact = rules::ratio(groups[0], groups[1]);
+  const auto pooled = rules::pooled_ratio(groups[0], groups[1]);
+  const rules::Ratio claimed = rules::ratio_of(groups[0], groups[1]);
+  const rules::Speedup speed =
+      rules::speedup(*median(groups[1]) / *median(groups[0]), groups[1], groups[0], 30);
+  return {json(exact),
+          pooled ? json(pooled->interval) : Json(nullptr),
+          static_cast<int>(claimed.verdict),
+          json(claimed.value),
+          json(claimed.interval),
+          json(speed.interval),
+          json(speed.certain),
+          name_of(speed.verdict())};
+}
+
 /// Instead of what a function makes of data, the seconds that it takes.
 std::function<Json(const Groups&)> seconds_of(std::function<Json(const Groups&)> function) {
   return [function = std::move(function)](const Groups& groups) -> Json {
@@ -114,6 +248,13 @@ const std::map<std::string, std::function<Json(const Groups&)>> kFunctions = {
     {"modes", count_modes},
     {"seconds of modes", seconds_of(count_modes)},
     {"difference", [](const Groups& groups) { return json(difference(groups[0], groups[1])); }},
+    {"padding_gains", describe_padding},
+    {"trend", describe_trend},
+    {"two_levels", describe_two_levels},
+    {"pairs", describe_pairs},
+    {"two_sessions", describe_two_sessions},
+    {"nights", describe_nights},
+    {"ratios", describe_ratios},
     {"deviations", [](const Groups& groups) { return json(rules::deviations(groups)); }},
 };
 

@@ -226,6 +226,15 @@ TEST_F(Causes, ShortKernelsAskForACostAndForManyLaunches) {
   run.on_idle = 1000;
   run.job.late_starts = {2, 480'000'000, 300'000'000, ""};
   EXPECT_THAT(causes_of(run), IsEmpty()) << "two of them are nearly all of it";
+  run.job.late_starts = {};
+  for (const int launches : {99, 100}) {
+    ++run.replicate;
+    run.on_idle = static_cast<std::size_t>(launches);
+    const bool told = std::ranges::any_of(causes_of(run), [](const std::string& cause) {
+      return cause.find("short-kernels") != std::string::npos;
+    });
+    EXPECT_EQ(told, launches == 100) << launches;
+  }
 }
 
 TEST_F(Causes, LaunchesThatBlockAreNotTakenForShortKernels) {
