@@ -1,5 +1,4 @@
 // launchgap import
-#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -27,12 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An answer has no more lines, so that it stands on one screen.
-constexpr std::size_t kMostLines = 12;
-
-std::size_t lines_of(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
-}
+/// An answer has no more lines, so that it stands on one screen; allocations have a few of their
+/// own.
+constexpr std::size_t kMostLines = 14;
 
 /// A line for each process and GPU whose allocations were recorded, as far as they stand on a
 /// screen.
@@ -118,10 +114,9 @@ ExitCode import(const recording::ImportRequest& request, bool with_page, const s
     write_tables(summarised.table_inputs(), TableUse::session, folder);
     if (!json.empty()) write_json(summarised.session, json);
     if (json != "-") {
-      const std::string allocations = allocation_table(summarised.session);
       // Two more say where tables and page are.
-      answer_text(job_text(summarised.session, kMostLines - 2 - lines_of(allocations)));
-      answer_text(allocations);
+      answer_text(job_text(summarised.session, kMostLines - 2));
+      answer_text(allocation_table(summarised.session));
       answer("Tables: {}\n", (folder / "summary.csv").string());
     }
     if (with_page && json == "-") {

@@ -232,20 +232,31 @@ class Lines {
  public:
   Lines(std::size_t most, std::size_t width) : left_(most), width_(width) {}
 
-  /// False, and nothing is added, where it does not fit.
+  /// False, and nothing is added, where it does not fit beside what is kept free.
   bool add(const std::string& head, const std::string& text) {
-    const std::string own = head + wrapped(text, head.size(), width_) + "\n";
-    const auto lines = static_cast<std::size_t>(std::ranges::count(own, '\n'));
-    if (lines > left_) return false;
-    left_ -= lines;
+    const std::string own = laid_out(head, text);
+    if (lines_of(own) + kept_free_ > left_) return false;
+    left_ -= lines_of(own);
     text_ += own;
     return true;
   }
   std::size_t left() const { return left_; }
+  /// For what comes later, until another call.
+  void keep_free(std::size_t lines) { kept_free_ = lines; }
+  std::size_t lines_of(const std::string& head, const std::string& text) const {
+    return lines_of(laid_out(head, text));
+  }
   std::string take() { return std::move(text_); }
 
  private:
-  std::size_t left_, width_;
+  static std::size_t lines_of(const std::string& text) {
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  }
+  std::string laid_out(const std::string& head, const std::string& text) const {
+    return head + wrapped(text, head.size(), width_) + "\n";
+  }
+
+  std::size_t left_, width_, kept_free_ = 0;
   std::string text_;
 };
 
@@ -286,10 +297,12 @@ void add_processes(const std::vector<RecordedProcess>& processes, Lines& lines) 
     std::ranges::stable_sort(
         answers, {}, [](const auto& own) { return -own.second.idle_share.value_or(-1); });
   }
-  for (std::size_t i = 0; i < std::min(kMostShown, answers.size()); ++i)
-    lines.add("", short_text(*answers[i].first, answers[i].second));
-  if (answers.size() > kMostShown)
-    lines.add("", fmt::format("and {} more: recordings.csv.", answers.size() - kMostShown));
+  std::size_t shown = 0;
+  while (shown < std::min(kMostShown, answers.size()) &&
+         lines.add("", short_text(*answers[shown].first, answers[shown].second)))
+    ++shown;
+  if (answers.size() > shown)
+    lines.add("", fmt::format("and {} more: recordings.csv.", answers.size() - shown));
 }
 
 /// What is said where there is nothing to act on, with the figures of the most idle process. A GPU
@@ -323,20 +336,32 @@ std::string not_grave_text(const std::vector<RecordedProcess>& processes, bool n
 std::string job_text(const SessionData& session, std::size_t most_lines, std::size_t width) {
   constexpr std::size_t kMostCauses = 3;
   const std::vector<RecordedProcess> processes = recorded_processes(session);
-  Lines lines(most_lines, width);
-  add_processes(processes, lines);
   const std::vector<Finding> found = causes(session);
+  std::vector<std::pair<std::string, std::string>> told;  // severity and sentence
   if (found.empty() || found.front().severity > Severity::act) {
     const std::string text = not_grave_text(processes, found.empty());
-    if (!text.empty()) lines.add("", text);
+    if (!text.empty()) told.emplace_back("", text);
   }
   for (std::size_t i = 0; i < std::min(kMostCauses, found.size()); ++i) {
     const Finding& cause = found[i];
     const bool named = processes.size() == 1 || cause.sentence.starts_with(cause.subject);
     const std::string where = named ? "" : cause.subject + ": ";
-    lines.add(fmt::format("{:<5}", name_of(cause.severity)) + " ",
-              fmt::format("{}{} [{}]", where, cause.sentence, cause.code));
+    told.emplace_back(fmt::format("{:<5}", name_of(cause.severity)) + " ",
+                      fmt::format("{}{} [{}]", where, cause.sentence, cause.code));
   }
+  Lines lines(most_lines, width);
+  // The gravest has room, however many processes there are.
+  if (!told.empty()) lines.keep_free(1 + lines.lines_of(told.front().first, told.front().second));
+  add_processes(processes, lines);
+  std::size_t left_out = found.size(), needed = 0;
+  for (const auto& [head, text] : told) needed += lines.lines_of(head, text);
+  // One says how many are left out, where some are.
+  lines.keep_free(left_out > kMostCauses || needed > lines.left() ? 1 : 0);
+  for (const auto& [head, text] : told) {
+    if (lines.add(head, text) && !head.empty()) --left_out;
+  }
+  lines.keep_free(0);
+  if (left_out > 0) lines.add("", fmt::format("and {} more: findings.csv.", left_out));
   return lines.take();
 }
 

@@ -24,11 +24,35 @@ Finding straggler(const RankedJob& job, std::string_view code, const JobInfo* sl
   return cause;
 }
 
+/// That it is slow is known, and not that others wait for it.
+Finding slow_rank(const RankedJob& job, const StragglerCheck& check) {
+  const std::string& slowest = job.names[check.slowest];
+  Finding cause = straggler(job, "slow-rank", job.ranks[check.slowest]);
+  cause.severity = Severity::note;
+  cause.subject = slowest;
+  cause.sentence = fmt::format(
+      "{} is the slowest of {} in {} of {} steps, and takes {} longer than the others (p50); "
+      "nothing shows that they wait for it.",
+      slowest,
+      check.ranks,
+      check.slowest_steps,
+      check.steps,
+      percent_text(check.slower));
+  cause.unknown = job.whole.empty()
+                      ? "whether the others wait: their steps have no collectives of NCCL"
+                      : "whether the others wait: their steps are shorter, with all collectives";
+  cause.remedy = kCompareRanks;
+  return cause;
+}
+
 void add_of_steps(const RankedJob& job, std::vector<Finding>& causes) {
-  const StragglerCheck check = check_stragglers(job.times);
-  if (check.straggler == Straggler::none) return;
+  const StragglerCheck check = check_stragglers(job.times, job.whole);
   const std::string& slowest = job.names[check.slowest];
   const bool persistent = check.straggler == Straggler::persistent;
+  if (!check.waited) {
+    if (persistent) causes.push_back(slow_rank(job, check));
+    return;
+  }
   Finding& cause = causes.emplace_back(
       persistent ? straggler(job, "persistent-straggler", job.ranks[check.slowest])
                  : straggler(job, "rotating-straggler", nullptr));
@@ -46,7 +70,7 @@ void add_of_steps(const RankedJob& job, std::vector<Finding>& causes) {
   } else {
     cause.sentence = fmt::format(
         "The {} ranks wait for a different one from step to step: the slowest takes {} longer than "
-        "the one in the middle (means).",
+        "their median (means).",
         check.ranks,
         percent_text(check.lost_share));
     cause.remedy =
@@ -59,8 +83,8 @@ void add_of_steps(const RankedJob& job, std::vector<Finding>& causes) {
                                 slowest,
                                 check.slowest_steps,
                                 check.steps,
-                                cause_text::chance(check.chance))};
-  if (job.without_collectives) cause.evidence.emplace_back("excluding NCCL time");
+                                cause_text::chance(check.chance)),
+                    "excluding NCCL time, with which the steps are of one length"};
   cause.share = check.lost_share;
 }
 

@@ -123,9 +123,40 @@ std::string name_of(const SessionData& session, const Candidate& one) {
   return RecordedProcess(session, *info).where();
 }
 
+/// Of one step, in the order of ranks.
+std::vector<double> times_of(std::span<const std::vector<double>> ranks, std::size_t step) {
+  std::vector<double> times;
+  for (const std::vector<double>& rank : ranks) times.push_back(rank[step]);
+  return times;
+}
+
+/// Mean of the slowest less mean of the median rank.
+double lost_in_a_step(std::span<const std::vector<double>> ranks) {
+  std::vector<double> lost;
+  for (std::size_t step = 0; step < ranks.front().size(); ++step) {
+    const std::vector<double> times = times_of(ranks, step);
+    lost.push_back(std::ranges::max(times) - stats::median(times).value_or(0));
+  }
+  return stats::mean(lost).value_or(0);
+}
+
+/// By which share of the others' median a rank is slower, in the median step.
+double slower_than_others(std::span<const std::vector<double>> ranks, std::size_t slowest) {
+  std::vector<double> slower;
+  for (std::size_t step = 0; step < ranks.front().size(); ++step) {
+    std::vector<double> others = times_of(ranks, step);
+    const double own = others[slowest];
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(slowest));
+    const double of_others = stats::median(others).value_or(0);
+    if (of_others > 0) slower.push_back(own / of_others - 1);
+  }
+  return stats::median(slower).value_or(0);
+}
+
 }  // namespace
 
-StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks) {
+StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks,
+                                std::span<const std::vector<double>> whole) {
   constexpr std::size_t kFewestSteps = 10;
   constexpr double kCertain = 0.01, kPersistentLoss = 0.02, kRotatingLoss = 0.05;
   StragglerCheck check;
@@ -135,8 +166,7 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks) {
   std::vector<std::size_t> slowest(ranks.size());
   std::vector<double> longest, medians, shares;
   for (std::size_t step = 0; step < check.steps; ++step) {
-    std::vector<double> times;
-    for (const std::vector<double>& rank : ranks) times.push_back(rank[step]);
+    const std::vector<double> times = times_of(ranks, step);
     const auto most = std::ranges::max_element(times);
     if (std::ranges::count(times, *most) == 1)
       ++slowest[static_cast<std::size_t>(most - times.begin())];
@@ -148,28 +178,21 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks) {
   check.slowest = static_cast<std::size_t>(often - slowest.begin());
   check.slowest_steps = *often;
   check.chance = chance_of(check.ranks, check.steps, check.slowest_steps);
-  check.lost_ns = *stats::mean(longest) - *stats::mean(medians);
+  check.lost_ns = lost_in_a_step(ranks);
   const double usual = *stats::mean(medians);
   check.lost_share = usual > 0 ? check.lost_ns / usual : 0;
   check.usual_share = stats::median(shares).value_or(0);
-  std::vector<double> slower;
-  for (std::size_t step = 0; step < check.steps; ++step) {
-    std::vector<double> others;
-    for (std::size_t rank = 0; rank < check.ranks; ++rank) {
-      if (rank != check.slowest) others.push_back(ranks[rank][step]);
-    }
-    const double of_others = stats::median(others).value_or(0);
-    if (of_others > 0) slower.push_back(ranks[check.slowest][step] / of_others - 1);
-  }
-  check.slower = stats::median(slower).value_or(0);
+  check.slower = slower_than_others(ranks, check.slowest);
   // Halfway between chance and always.
   const double often_enough = (1 + 1 / static_cast<double>(check.ranks)) / 2;
   const double share = static_cast<double>(check.slowest_steps) / static_cast<double>(check.steps);
   if (check.chance <= kCertain && share >= often_enough && check.slower >= kPersistentLoss) {
     check.straggler = Straggler::persistent;
+    check.waited = !whole.empty() && slower_than_others(whole, check.slowest) <= check.slower / 2;
   } else if (check.steps >= kFewestSteps && check.lost_share >= kRotatingLoss &&
              check.usual_share >= kPersistentLoss) {
     check.straggler = Straggler::rotating;
+    check.waited = !whole.empty() && lost_in_a_step(whole) <= check.lost_ns / 2;
   }
   return check;
 }
@@ -235,31 +258,33 @@ RankedJob ranked_job(const SessionData& session) {
   if (found.size() < 2) return {};
   if (!have_ranks(found) && !are_of_one_file(found) && !ran_at_the_same_time(found)) return {};
   RankedJob job;
-  job.without_collectives = std::ranges::all_of(found, [&](const Candidate& one) {
+  const bool have_collectives = std::ranges::all_of(found, [&](const Candidate& one) {
     return samples_of(session, *one.job, "collectives_ns") != nullptr;
   });
-  std::vector<std::map<std::uint64_t, double>> times;
+  std::vector<std::map<std::uint64_t, double>> times, whole;
   for (const Candidate& one : found) {
     const auto* const lengths = samples_of(session, *one.job, "step_ns");
     if (!lengths) return {};
     const auto* const collectives =
-        job.without_collectives ? samples_of(session, *one.job, "collectives_ns") : nullptr;
+        have_collectives ? samples_of(session, *one.job, "collectives_ns") : nullptr;
     times.push_back(step_times(one.job->record.steps, *lengths, collectives));
+    if (have_collectives) whole.push_back(step_times(one.job->record.steps, *lengths, nullptr));
     job.ranks.push_back(one.job);
     job.names.push_back(name_of(session, one));
   }
   job.times.resize(found.size());
-  std::size_t common = 0;
+  job.whole.resize(whole.size());
   for (const auto& step : times.front()) {
     const std::uint64_t number = step.first;
     const bool all =
         std::ranges::all_of(times, [&](const auto& own) { return own.contains(number); });
     if (!all) continue;
-    ++common;
     for (std::size_t rank = 0; rank < times.size(); ++rank)
       job.times[rank].push_back(times[rank].at(number));
+    for (std::size_t rank = 0; rank < whole.size(); ++rank)
+      job.whole[rank].push_back(whole[rank].at(number));
   }
-  if (common < 2) return {};
+  if (job.times.front().size() < 2) return {};
   return job;
 }
 

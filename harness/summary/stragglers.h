@@ -26,19 +26,23 @@ struct StragglerCheck {
   double lost_ns = 0;             // a step: mean of the slowest less mean of the median rank
   double lost_share = 0;          // of the mean of the median rank
   double usual_share = 0;         // the same of each step, and of these the median
+  bool waited = false;            // the whole steps are of one length, which shows that they wait
 };
 
-/// Each rank's time in each step, of the steps that all of them have. Docs: definitions.md,
-/// "Stragglers".
-StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks);
+/// Each rank's time in each step, of the steps that all of them have. `whole`: with the time in
+/// which it only waits for the others, which is not in `ranks`; empty where that is not known.
+/// Docs: definitions.md, "Stragglers".
+StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks,
+                                std::span<const std::vector<double>> whole = {});
 
 /// The processes of one job, and their times in the steps that all of them have.
 struct RankedJob {
   std::vector<const JobInfo*> ranks;
   std::vector<std::string> names;  // "rank 3", or the file and the process
   std::vector<std::vector<double>> times;
-  bool without_collectives = false;  // the time in which a GPU only talked to others is left out
-  double length_ns = 0;              // of the longest recording
+  /// The same with the time in which a GPU only talked to others; empty where some rank has none.
+  std::vector<std::vector<double>> whole;
+  double length_ns = 0;  // of the longest recording
 };
 
 /// The recorded processes of a session, if they are ranks of one job: they have ranks, each

@@ -187,10 +187,17 @@ def write_nvprof(path: Path, job: Job) -> Path:
 
 
 def rank_file(
-    path: Path, rank: int, steps: range, longer: float = 0, seed: int = 0, collective_ns: Sequence[int] = ()
+    path: Path,
+    rank: int,
+    steps: range,
+    longer: float = 0,
+    seed: int = 0,
+    collective_ns: Sequence[int] = (),
+    together_ns: int = 0,
 ) -> Path:
     """Steps of about 10 ms; all but what a step takes longer is 20 kernels that keep the GPU busy. With the times of
-    collectives there is one at the end of each step, and the steps have no names."""
+    collectives there is one at the end of each step, and the steps have no names; with `together_ns` each step has a name,
+    and a collective at its end until it has taken so long."""
     scatter = random.Random(seed * 100 + rank)
     at, calls, work, ranges = 1_700_000_000_000_000_000, [], [], []
     for number in steps:
@@ -201,12 +208,12 @@ def rank_file(
             calls.append(Call(at, at + 5_000, identifier))
             work.append(Work(at + 8_000, at + ns, identifier))
             at += ns + 1_000
-        if collective_ns:
-            ns = collective_ns[number % len(collective_ns)]
+        if collective_ns or together_ns:
+            ns = collective_ns[number % len(collective_ns)] if collective_ns else begin + together_ns - at - 9_000
             calls.append(Call(at, at + 5_000, number * 100 + 99))
             work.append(Work(at + 8_000, at + 8_000 + ns, number * 100 + 99, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL"))
             at += 9_000 + ns
-        else:
+        if not collective_ns:
             ranges.append((f"ProfilerStep#{number}", begin, at))
     events = trace_events(Job(tuple(calls), tuple(work)))
     for name, begin, end in ranges:

@@ -23,7 +23,8 @@ def codes(out: Path) -> list[str]:
 
 
 def test_the_rank_that_holds_the_others_up_is_named(tmp_path):
-    files = [rank_file(tmp_path / f"rank{r}.json", r, range(5, 25), 0.1 if r == 2 else 0) for r in range(4)]
+    slower = [0.1 if rank == 2 else 0 for rank in range(4)]
+    files = [rank_file(tmp_path / f"rank{r}.json", r, range(5, 25), slower[r], together_ns=12_000_000) for r in range(4)]
     out = tables(tmp_path, *files, page=True)
     (cause,) = [row for row in table(out / "findings.csv") if "straggler" in row["code"]]
     assert cause["code"] == "persistent-straggler"
@@ -32,6 +33,14 @@ def test_the_rank_that_holds_the_others_up_is_named(tmp_path):
     assert rank == "2"
     text = html.unescape((tmp_path / "session" / "report.html").read_text(encoding="utf-8"))
     assert "The ranks wait for rank 2" in text and "between devices of a kind" in text
+
+
+def test_ranks_that_do_not_wait_for_each_other_are_not_said_to(tmp_path):
+    """As of two programs that were recorded together."""
+    files = [rank_file(tmp_path / f"rank{r}.json", r, range(5, 25), 0.1 if r == 2 else 0) for r in range(4)]
+    (cause,) = [row for row in table(tables(tmp_path, *files) / "findings.csv") if "rank" in row["code"]]
+    assert (cause["code"], cause["severity"]) == ("slow-rank", "note")
+    assert "wait for" not in cause["sentence"].replace("nothing shows that they wait for it", "")
 
 
 def test_steps_vary_within_a_process_and_between_ranks(tmp_path):

@@ -248,7 +248,10 @@ def answer_of_import(folder: Path, session: str, *recordings: Path, codes: tuple
 
 def of_jobs(folder: Path) -> Iterator[Digest]:
     """Of ranks of which one is slow, or late to collectives, and of a clock that drifts."""
-    slow = [rank_file(folder / f"slow-{r}.json", r, range(5, 25), 0.1 if r == 2 else 0.01 * r) for r in range(4)]
+    slow = [
+        rank_file(folder / f"slow-{r}.json", r, range(5, 25), 0.1 if r == 2 else 0.01 * r, together_ns=12_000_000)
+        for r in range(4)
+    ]
     waits = [[400_000 + 90_000 * (r * i % 5) if r != 1 else 200_000 for i in range(20)] for r in range(3)]
     late = [rank_file(folder / f"late-{r}.json", r, range(40), 0, r, waits[r]) for r in range(3)]
     for name, files in ("slow", slow), ("late", late):

@@ -558,18 +558,35 @@ struct Ranks : Causes {
     if (ranked) run.recording.rank = index;
     return run;
   }
-  /// Steps of 100 ms from number `first` on, of which this rank takes some longer.
-  void rank(int index, std::size_t steps, std::uint64_t first, double longer, double waits = -1) {
+  enum class Waits { no, for_all, for_others };
+  /// Steps of 100 ms from number `first` on, of which this rank takes some longer. If it waits for
+  /// all, each step is of one length with that; if for others, a tenth longer than its own.
+  void rank(int index, std::size_t steps, std::uint64_t first, double longer, Waits waits) {
     RecordedRun run = run_of(index);
     std::mt19937_64 random(static_cast<std::uint64_t>(index));
     std::normal_distribution<> normal;
     for (std::size_t i = 0; i < steps; ++i) {
       run.job.steps.push_back(first + i);
       const double own = 1e8 * (1 + longer) * std::exp(0.01 * normal(random));
-      run.steps.push_back(waits < 0 ? own : 1.2e8);
-      if (waits >= 0) run.collectives.push_back(1.2e8 - own);
+      const double whole = waits == Waits::no ? own : waits == Waits::for_all ? 1.2e8 : 1.1 * own;
+      run.steps.push_back(whole);
+      if (waits != Waits::no) run.collectives.push_back(whole - own);
     }
     write(run);
+  }
+  /// Four, one of which takes half as long again in each step; they wait for each other until it
+  /// has taken this long, or not at all.
+  void ranks_in_turn(double whole_ns) {
+    for (int index = 0; index < 4; ++index) {
+      RecordedRun run = run_of(index);
+      for (int i = 0; i < 40; ++i) {
+        run.job.steps.push_back(static_cast<std::uint64_t>(i));
+        const double own = i % 4 == index ? 1.5e8 : 1e8 + 1000.0 * index;
+        run.steps.push_back(whole_ns > 0 ? whole_ns : own);
+        if (whole_ns > 0) run.collectives.push_back(whole_ns - own);
+      }
+      write(run);
+    }
   }
   /// Of a second, without steps, in which it waits in collectives for so long each.
   void rank_in_collectives(int index, const std::vector<std::int64_t>& ns) {
@@ -584,29 +601,41 @@ struct Ranks : Causes {
 };
 
 TEST_F(Ranks, APersistentStragglerIsNamedWithItsDevice) {
-  for (int index = 0; index < 4; ++index) rank(index, 20, 5, index == 2 ? 0.1 : 0);
+  for (int index = 0; index < 4; ++index) rank(index, 20, 5, index == 2 ? 0.1 : 0, Waits::for_all);
   ASSERT_THAT(causes_found(),
-              only_cause(" persistent-straggler: ",
-                         "The ranks wait for rank 2: it is the slowest of 4 in 20 of 20"));
+              only_cause("act persistent-straggler: ",
+                         "The ranks wait for rank 2: it is the slowest of 4 in 20 of 20",
+                         "excluding NCCL time, with which the steps are of one length"));
   EXPECT_EQ(found[0].device, "GPU-3");
 }
 
-TEST_F(Ranks, WhatRanksWaitForEachOtherIsNotTheirOwn) {
-  for (int index = 0; index < 4; ++index) rank(index, 20, 5, index == 2 ? 0.1 : 0, 1);
-  EXPECT_THAT(causes_found(), only_cause(" persistent-straggler: ", "excluding NCCL time"))
-      << "all steps are of one length, since all wait for rank 2";
+TEST_F(Ranks, WhereNothingShowsThatTheOthersWaitASlowOneIsANote) {
+  for (int index = 0; index < 4; ++index) rank(index, 20, 5, index == 2 ? 0.1 : 0, Waits::no);
+  ASSERT_THAT(causes_found(),
+              only_cause("note slow-rank: ",
+                         "rank 2 is the slowest of 4 in 20 of 20 steps",
+                         "nothing shows that they wait for it"));
+  EXPECT_THAT(found[0].unknown, HasSubstr("no collectives"));
+  EXPECT_EQ(found[0].share, std::nullopt) << "nothing is known to be lost";
+}
+
+TEST_F(Ranks, WhoHasCollectivesWithOthersAndShorterStepsDoesNotWait) {
+  for (int index = 0; index < 4; ++index)
+    rank(index, 20, 5, index == 2 ? 0.1 : 0, Waits::for_others);
+  ASSERT_THAT(causes_found(), only_cause("note slow-rank: ", "nothing shows that they wait"));
+  EXPECT_THAT(found[0].unknown, HasSubstr("with all collectives"));
 }
 
 TEST_F(Ranks, AStepThatARankLacksAtAnEndMakesNoStraggler) {
-  rank(0, 20, 5, 0);
-  rank(1, 15, 8, 0);
-  rank(2, 20, 4, 0);
+  rank(0, 20, 5, 0, Waits::for_all);
+  rank(1, 15, 8, 0, Waits::for_all);
+  rank(2, 20, 4, 0, Waits::for_all);
   EXPECT_THAT(causes_found(), IsEmpty());
 }
 
 TEST_F(Ranks, FilesThatNothingTiesTogetherAreNoRanks) {
   ranked = false;
-  for (int index = 0; index < 4; ++index) rank(index, 20, 5, index == 2 ? 0.1 : 0);
+  for (int index = 0; index < 4; ++index) rank(index, 20, 5, index == 2 ? 0.1 : 0, Waits::for_all);
   EXPECT_THAT(causes_found(), IsEmpty());
 }
 
@@ -630,21 +659,18 @@ TEST_F(Ranks, ComeLateToCollectivesFromAFiftiethOfTheRecordingOn) {
 }
 
 TEST_F(Ranks, ThatAreSlowInTurnWaitForADifferentOneEachTime) {
-  constexpr int kRanks = 4, kSteps = 40;
-  for (int index = 0; index < kRanks; ++index) {
-    RecordedRun run = run_of(index);
-    for (int i = 0; i < kSteps; ++i) {
-      run.job.steps.push_back(static_cast<std::uint64_t>(i));
-      run.steps.push_back(i % kRanks == index ? 1.5e8 : 1e8 + 1000.0 * index);
-    }
-    write(run);
-  }
+  ranks_in_turn(1.6e8);
   EXPECT_THAT(causes_found(),
               only_cause(" rotating-straggler: The 4 ranks wait for a different one"));
 }
 
+TEST_F(Ranks, ThatAreSlowInTurnAreNothingWhereNothingShowsThatTheyWait) {
+  ranks_in_turn(0);
+  EXPECT_THAT(causes_found(), IsEmpty());
+}
+
 TEST_F(Ranks, ThatAreAlikeHaveNoStraggler) {
-  for (int index = 0; index < 8; ++index) rank(index, 40, 0, 0);
+  for (int index = 0; index < 8; ++index) rank(index, 40, 0, 0, Waits::for_all);
   EXPECT_THAT(causes_found(), IsEmpty());
 }
 

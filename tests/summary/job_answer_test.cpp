@@ -236,6 +236,8 @@ TEST_F(Answers, AJobOfManyProcessesStandsOnOneScreen) {
   EXPECT_LE(std::ranges::count(text, '\n'), 10);
   EXPECT_THAT(text, HasSubstr("rank 39: launch-bound, GPU idle 69 %")) << "the most idle first";
   EXPECT_THAT(text, HasSubstr("and 37 more: recordings.csv."));
+  EXPECT_THAT(text, HasSubstr("[first-launches]")) << "a finding has room all the same";
+  EXPECT_THAT(text, HasSubstr("and 39 more: findings.csv."));
 }
 
 TEST_F(Answers, EachGpusRowsHaveItsOwnLaunchesAndShares) {

@@ -77,6 +77,32 @@ TEST(Stragglers, AFewSlowStepsInARowAreNotPersistent) {
       << "42 % of the steps, and chance makes 25 %";
 }
 
+TEST(Stragglers, AreWaitedForWhereTheWholeStepsDifferByHalfAsMuchAtMost) {
+  const Times own = {std::vector<double>(20, 100), std::vector<double>(20, 110)};
+  const auto waited = [&](double whole) {
+    const Times with_waits = {std::vector<double>(20, 200), std::vector<double>(20, whole)};
+    const StragglerCheck check = check_stragglers(own, with_waits);
+    EXPECT_EQ(check.straggler, Straggler::persistent);
+    return check.waited;
+  };
+  EXPECT_TRUE(waited(200));
+  EXPECT_TRUE(waited(209)) << "4.5 % of 10 %";
+  EXPECT_FALSE(waited(211));
+  EXPECT_FALSE(check_stragglers(own).waited);
+}
+
+TEST(Stragglers, InTurnAreWaitedForByTheSameRule) {
+  Times own(3, std::vector<double>(30, 100)), whole(3, std::vector<double>(30, 200));
+  for (std::size_t step = 0; step < 30; ++step) own[step % 3][step] = 140;
+  EXPECT_TRUE(check_stragglers(own, whole).waited);
+  for (std::size_t step = 0; step < 30; ++step) whole[step % 3][step] = 220;
+  EXPECT_TRUE(check_stragglers(own, whole).waited) << "20 of 40";
+  for (std::size_t step = 0; step < 30; ++step) whole[step % 3][step] = 221;
+  const StragglerCheck check = check_stragglers(own, whole);
+  EXPECT_EQ(check.straggler, Straggler::rotating);
+  EXPECT_FALSE(check.waited);
+}
+
 TEST(Stragglers, NeedRanksAndSteps) {
   EXPECT_EQ(check_stragglers(Times{}).straggler, Straggler::none);
   EXPECT_EQ(check_stragglers(Times{{1, 2, 3}}).straggler, Straggler::none);
