@@ -97,24 +97,39 @@ void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, Count
   }
 }
 
-/// From the first call or work to the end of the last.
-std::optional<std::int64_t> extent_of(const Process& process, std::uint64_t gpu) {
-  std::int64_t begin = std::numeric_limits<std::int64_t>::max(), end = 0;
-  const auto add = [&](const auto& record) {
-    if (!has_times(record)) return;
-    begin = std::min(begin, record.begin_ns);
-    end = std::max(end, record.end_ns);
+/// From the first call or work to the end of the last. Where the clocks of host and GPU disagree,
+/// the longer of both, each by its own clock: between them lies no time that passed.
+std::optional<std::int64_t> extent_of(const Process& process,
+                                      std::uint64_t gpu,
+                                      bool clocks_agree) {
+  constexpr auto kNever = std::numeric_limits<std::int64_t>::max();
+  struct Extent {
+    std::int64_t begin = kNever, end = 0;
+    void add(std::int64_t its_begin, std::int64_t its_end) {
+      begin = std::min(begin, its_begin);
+      end = std::max(end, its_end);
+    }
+    std::int64_t length() const { return end > begin ? end - begin : 0; }
   };
+  Extent host, device;
+  for (const activity::Call& call : process.trace.calls) {
+    if (has_times(call)) host.add(call.begin_ns, call.end_ns);
+  }
   const auto add_here = [&](const auto& records) {
     for (const auto& record : records) {
-      if (process.streams[record.stream].gpu == gpu) add(record);
+      if (process.streams[record.stream].gpu == gpu && has_times(record))
+        device.add(record.begin_ns, record.end_ns);
     }
   };
-  for (const activity::Call& call : process.trace.calls) add(call);
   add_here(process.trace.kernels);
   add_here(process.trace.transfers);
   add_here(process.trace.graphs);
-  return end > begin ? std::optional(end - begin) : std::nullopt;
+  std::int64_t length = std::max(host.length(), device.length());
+  if (clocks_agree && device.begin != kNever) {
+    host.add(device.begin, device.end);
+    length = host.length();
+  }
+  return length > 0 ? std::optional(length) : std::nullopt;
 }
 
 std::vector<CollectiveRecord> collectives_of(const Process& process, std::uint64_t gpu) {
@@ -183,7 +198,7 @@ JobFigures job_figures(const Process& process,
   figures.record.first_launches = first_launches(process, launches, gpu);
   figures.record.variation = step_variation(process, launches, gpu, steps, clocks_agree);
   figures.record.tail = launch_tail(process, launches, gpu, and_unknown, clocks_agree);
-  figures.record.extent_ns = extent_of(process, gpu);
+  figures.record.extent_ns = extent_of(process, gpu, clocks_agree);
   figures.record.all_launches = launches.launches.size();
   figures.record.unknown_launches = static_cast<std::uint64_t>(
       std::ranges::count(launches.launches, StreamState::unknown, &RecordedLaunch::state));

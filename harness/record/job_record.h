@@ -117,7 +117,8 @@ struct JobRecord {
   std::uint64_t repeats = 0;  // of the same kernels in the same order, as far as there are any
   // Older records have none of what follows.
   std::optional<LaunchTail> tail;
-  /// From the first call or work of the GPU to the end of the last.
+  /// From the first call or work of the GPU to the end of the last; where the clocks disagree, the
+  /// longer of both alone.
   std::optional<std::int64_t> extent_ns;
   /// Launches whose kernel is lost or impossible, of all of the process; and for how long the GPU,
   /// which no record says was busy, may have worked for them.

@@ -6,7 +6,7 @@ import html
 from pathlib import Path
 
 import pytest
-from recording_files import Call, Job, Work, as_json, drifting, rank_file, trace_events, waited_for, write_nsys
+from recording_files import Call, Job, Work, as_json, drifting, launches, rank_file, trace_events, waited_for, write_nsys
 from shipped import launchgap, table
 
 
@@ -71,6 +71,16 @@ def test_a_clock_that_is_known_well_enough_is_corrected_and_the_page_says_so(tmp
     assert all(abs(own - true) <= error + 2 for own, true in zip(delays, truth, strict=True))
     text = html.unescape((tmp_path / "session" / "report.html").read_text(encoding="utf-8"))
     assert "corrected" in text and "−558" in text
+
+
+def test_between_two_clocks_no_time_passes(tmp_path):
+    job = launches(200, begin=6_000_000_000)
+    shares = []
+    for ahead in (0, 5_000_000_000, -5_000_000_000):
+        path = write_nsys(tmp_path / f"{ahead}.sqlite", job.device_clock(ahead))
+        (recording,) = table(tables(tmp_path, path, name=str(ahead)) / "recordings.csv")
+        shares.append(float(recording["launch_share"]))
+    assert shares[0] > 0.05 and shares[1:] == pytest.approx([shares[0]] * 2, rel=0.1)
 
 
 def test_kept_events_have_the_times_that_were_recorded(tmp_path):
