@@ -229,11 +229,11 @@ class Covered {
   std::int64_t end_ns_ = 0;
 };
 
-/// By kernel, the median of its calls but the first.
-using Medians = std::map<std::pair<bool, std::uint32_t>, double>;
+/// By kernel, how long its calls take but the first, ascending.
+using CallTimes = std::map<std::pair<bool, std::uint32_t>, std::vector<std::int64_t>>;
 
-Medians medians_of_kernels(std::vector<Told>& launches) {
-  std::map<std::pair<bool, std::uint32_t>, std::vector<std::int64_t>> calls;
+CallTimes times_of_kernels(std::vector<Told>& launches) {
+  CallTimes calls;
   for (Told& told : launches) {
     if (!told.kernel) continue;
     const auto [own, first] = calls.try_emplace(*told.kernel);
@@ -241,13 +241,26 @@ Medians medians_of_kernels(std::vector<Told>& launches) {
     if (!first) own->second.push_back(told.ns);
   }
   launches.front().is_first = true;
-  constexpr std::size_t kFewest = 3;
-  Medians medians;
-  for (auto& [kernel, own] : calls) {
-    if (own.size() >= kFewest)
-      medians.emplace(kernel, stats::quantile_in_place(own, 0.5).value_or(0));
-  }
-  return medians;
+  for (auto& [kernel, own] : calls) std::ranges::sort(own);
+  return calls;
+}
+
+/// The median of the kernel's other launches, the first left out; absent below five of them.
+std::optional<double> median_of_others(const CallTimes& calls, const Told& told) {
+  constexpr std::size_t kFewest = 5;
+  const auto own = told.kernel ? calls.find(*told.kernel) : calls.end();
+  if (own == calls.end()) return std::nullopt;
+  const std::vector<std::int64_t>& times = own->second;
+  const auto place = std::ranges::lower_bound(times, told.ns);
+  // A first launch is not among them.
+  const bool among_them = place != times.end() && *place == told.ns;
+  const auto itself = static_cast<std::size_t>(place - times.begin());
+  const std::size_t others = times.size() - (among_them ? 1 : 0);
+  if (others < kFewest) return std::nullopt;
+  const auto other = [&](std::size_t i) {
+    return static_cast<double>(times[among_them && i >= itself ? i + 1 : i]);
+  };
+  return (other((others - 1) / 2) + other(others / 2)) / 2;
 }
 
 }  // namespace
@@ -283,15 +296,15 @@ std::optional<LaunchTail> launch_tail(const Process& process,
                             queues.waiting(*told.launch->stream, told.call->begin_ns) >= kFullQueue;
   }
   mark_those_that_wait(all);
-  const Medians medians = medians_of_kernels(all);
+  const CallTimes calls = times_of_kernels(all);
   if (begins == TailBegins::after_warm_up) {
     for (Told& told : all) told.is_first = false;
   }
   const Neighbours neighbours(process, all);
   const auto launches_slow_kernel = [&](const Told& told) {
-    const auto median = told.kernel ? medians.find(*told.kernel) : medians.end();
-    return median != medians.end() && 2 * median->second >= static_cast<double>(told.ns) &&
-           median->second >= kSlower * tail.p50_ns;
+    const std::optional<double> others = median_of_others(calls, told);
+    return others && 2 * *others >= static_cast<double>(told.ns) &&
+           *others >= kSlower * tail.p50_ns;
   };
   const auto cause_of = [&](const Told& told) {
     if (!told.is_long) return TailCause::usual;

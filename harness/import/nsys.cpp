@@ -209,10 +209,21 @@ class NsysReader {
             static_cast<std::uint64_t>(rows.integer(number))};
   }
 
-  /// Files of one process may leave the process out.
-  Process& owner(const SqliteStatement& rows, int column) {
-    if (rows.has(column)) return process(rows.integer(column));
-    return recording_.processes.empty() ? process(0) : recording_.processes.front();
+  /// Files of one process may leave the process out; null where it may be of several.
+  Process* owner(const SqliteStatement& rows, int column) {
+    if (rows.has(column)) return &process(rows.integer(column));
+    if (recording_.processes.empty()) return &process(0);
+    if (recording_.processes.size() == 1) return &recording_.processes.front();
+    recording_.leave_out("records that do not say of which process they are");
+    return nullptr;
+  }
+
+  /// Of those that have a process, which `column` tells.
+  template <class Take>
+  void each_record(SqliteStatement& rows, int column, Take&& take) {
+    while (rows.next()) {
+      if (Process* const process = owner(rows, column)) take(*process);
+    }
   }
 
   void read_kernels() {
@@ -235,8 +246,7 @@ class NsysReader {
                                              "blockY",
                                              "blockZ"});
     const std::uint64_t most = database_.count(kKernels);
-    while (rows.next()) {
-      Process& process = owner(rows, 6);
+    each_record(rows, 6, [&](Process& process) {
       // Most recordings are of one process.
       if (process.trace.kernels.empty() && recording_.processes.size() == 1)
         process.trace.kernels.reserve(most);
@@ -250,7 +260,7 @@ class NsysReader {
         if (rows.has(11 + i)) kernel.block[i] = static_cast<std::int32_t>(rows.integer(11 + i));
       }
       process.trace.kernels.push_back(kernel);
-    }
+    });
   }
 
   void read_transfers(std::string_view table, bool fill) {
@@ -264,15 +274,14 @@ class NsysReader {
                                              "correlationId",
                                              "globalPid",
                                              "bytes"});
-    while (rows.next()) {
-      Process& process = owner(rows, 6);
+    each_record(rows, 6, [&](Process& process) {
       process.trace.transfers.push_back({rows.integer(0),
                                          rows.integer(1),
                                          static_cast<std::uint64_t>(rows.integer(7)),
                                          correlation(process, rows, 5),
                                          process.stream(stream(rows, 2, 3, 4)),
                                          fill});
-    }
+    });
   }
 
   void read_graphs() {
@@ -286,35 +295,34 @@ class NsysReader {
                                              "correlationId",
                                              "globalPid",
                                              "graphId"});
-    while (rows.next()) {
-      Process& process = owner(rows, 6);
+    each_record(rows, 6, [&](Process& process) {
       process.trace.graphs.push_back({rows.integer(0),
                                       rows.integer(1),
                                       correlation(process, rows, 5),
                                       static_cast<std::uint32_t>(rows.integer(7)),
                                       process.stream(stream(rows, 2, 3, 4))});
-    }
+    });
   }
 
   void read_waits() {
     need(kWaits, {"start", "end"});
     SqliteStatement rows =
         database_.select(kWaits, {"start", "end", "correlationId", "globalPid", "syncType"});
-    while (rows.next()) {
-      Process& process = owner(rows, 3);
+    each_record(rows, 3, [&](Process& process) {
       process.trace.waits.push_back({rows.integer(0),
                                      rows.integer(1),
                                      correlation(process, rows, 2),
                                      static_cast<std::uint32_t>(rows.integer(4))});
-    }
+    });
   }
 
   void read_overheads() {
     if (!database_.has(kOverheads, "start") || !database_.has(kOverheads, "end")) return;
     SqliteStatement rows = database_.select(kOverheads, {"start", "end", "globalTid"});
     while (rows.next()) {
-      if (rows.has(0) && rows.has(1))
-        owner(rows, 2).trace.overheads.push_back({rows.integer(0), rows.integer(1)});
+      if (!rows.has(0) || !rows.has(1)) continue;
+      if (Process* const process = owner(rows, 2))
+        process->trace.overheads.push_back({rows.integer(0), rows.integer(1)});
     }
   }
 
@@ -363,8 +371,7 @@ class NsysReader {
                                              "correlationId",
                                              "globalPid",
                                              "deviceId"});
-    while (rows.next()) {
-      Process& process = owner(rows, 6);
+    each_record(rows, 6, [&](Process& process) {
       process.trace.memory.push_back({rows.integer(0),
                                       static_cast<std::uint64_t>(rows.integer(1)),
                                       static_cast<std::uint64_t>(rows.integer(2)),
@@ -373,7 +380,7 @@ class NsysReader {
                                       static_cast<std::uint32_t>(rows.integer(3)),
                                       rows.integer(4) == kReleased,
                                       static_cast<std::uint32_t>(rows.integer(7))});
-    }
+    });
   }
 
   void read_ranges() {
@@ -385,17 +392,18 @@ class NsysReader {
     while (rows.next()) {
       const std::int64_t type = rows.integer(2);
       if ((type != kPushPop && type != kStartEnd) || !rows.has(0) || !rows.has(1)) continue;
-      Process& process = owner(rows, 5);
+      Process* const process = owner(rows, 5);
+      if (process == nullptr) continue;
       const std::string text(rows.text(3));
       const char* const name = rows.has(3) ? text.c_str() : string(rows.integer(4));
       Range range{rows.integer(0),
                   rows.integer(1),
-                  thread(process, rows.integer(5)),
-                  process.trace.name_index(name)};
+                  thread(*process, rows.integer(5)),
+                  process->trace.name_index(name)};
       for (const int payload : {6, 7}) {
         if (rows.has(payload)) range.payload = static_cast<std::uint64_t>(rows.integer(payload));
       }
-      process.ranges.push_back(range);
+      process->ranges.push_back(range);
     }
   }
 

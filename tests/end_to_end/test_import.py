@@ -276,6 +276,24 @@ def test_processes_of_one_file_are_runs_of_their_own(tmp_path, imported):
     assert "a.sqlite: 2 processes use GPU 0: while it is idle for one, it may work for another" in got.says
 
 
+@pytest.mark.parametrize(("processes", "kernels"), [(1, ["20"]), (2, ["19", "0"])])
+def test_a_kernel_that_does_not_say_of_which_process_it_is_is_of_the_only_one(processes, kernels, tmp_path, imported):
+    """Two may have calls of one correlation number."""
+    path = write_nsys(tmp_path / "a.sqlite", launches(20))
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL WHERE correlationId = 103")
+        if processes == 2:
+            database.execute(
+                "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT start + 500000, end + 500000,"
+                " eventClass, ?, correlationId, nameId FROM CUPTI_ACTIVITY_KIND_RUNTIME",
+                (global_id(PID + 1, 1),),
+            )
+    found = imported(path)
+    assert [row["kernels"] for row in found.recordings] == kernels
+    left_out = "1 records that do not say of which process they are" if processes == 2 else ""
+    assert {row["left_out"] for row in found.recordings} == {left_out}
+
+
 # --- Chrome traces ---
 
 

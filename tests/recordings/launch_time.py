@@ -167,8 +167,10 @@ def tail(calls: list[Call], work: list[Work], extra: Extra) -> Counter:
         cause = "usual"
         if long:
             cause = "unexplained"
-            own = others.get(name, [])
-            median = quantile(own, Fraction(1, 2)) if len(own) >= 3 else None
+            own = list(others.get(name, []))
+            if ns in own:
+                own.remove(ns)
+            median = quantile(own, Fraction(1, 2)) if len(own) >= 5 else None
             if is_first or loads(call):
                 cause = "first-launch"
             elif finds_full_queue:
