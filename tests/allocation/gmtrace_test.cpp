@@ -46,6 +46,19 @@ struct Gmtrace : testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(Gmtrace, IsKnownByItsFirstWordsWithAByteOrderMarkTooAndNotByFewer) {
+  EXPECT_TRUE(is_gmtrace(file(kHead)));
+  EXPECT_TRUE(is_gmtrace(file("\xEF\xBB\xBF" + kHead)));
+  EXPECT_FALSE(is_gmtrace(file("# gm")));
+  EXPECT_FALSE(is_gmtrace(file("")));
+}
+
+TEST_F(Gmtrace, OfAnotherVersionIsToldByFortyBytesOfIt) {
+  EXPECT_THAT(error("# gmtrace " + std::string(40, '7') + "\n"),
+              testing::HasSubstr("version '" + std::string(40, '7') + "',"));
+  EXPECT_THAT(error("# gmtrace " + std::string(41, '7') + "\n"), testing::HasSubstr("…',"));
+}
+
 TEST_F(Gmtrace, IsReadAsDescribed) {
   const auto trace =
       open_gmtrace(file(kHead + "0,0,alloc,0,524288,256,0,3,0,\n"

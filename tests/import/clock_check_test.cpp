@@ -93,6 +93,15 @@ TEST(ClockCheck, SeesADeviceThatIsAheadByStreamsThatOutlastEveryWait) {
               waits == 10);
 }
 
+TEST(ClockCheck, ACallWithoutTimesIsPassedOver) {
+  Job job = waiting_for_streams(500'000);
+  activity::Trace& trace = job.process.trace;
+  trace.calls.insert(trace.calls.begin(), trace.calls.front());
+  trace.calls.front().begin_ns = trace.calls.front().end_ns = 0;
+  trace.calls.front().correlation = 999'999;
+  EXPECT_EQ(checked(job).ahead_least_ns, 498'000);
+}
+
 TEST(ClockCheck, AWaitForAStreamIsForNoOther) {
   EXPECT_TRUE(checked(waiting_for_streams(0, {0, 1, 8})).trusted())
       << "what another stream does may go on";
