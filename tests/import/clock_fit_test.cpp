@@ -139,5 +139,14 @@ TEST(AlignedProcess, GivesNoTimesWhereSeveralDevicesHaveClocksOfTheirOwn) {
   EXPECT_FALSE(AlignedProcess(job.process, 1).corrected());
 }
 
+TEST(OnHostClock, ATimeBeyondAllClocksIsNotKnown) {
+  constexpr std::int64_t kFar = 4'500'000'000'000'000'000;
+  Job job;
+  job.kernel(kFar, kFar + 5, 1).kernel(kBegin, kBegin + 5, 2);
+  const Process moved = on_host_clock(job.process, {});
+  EXPECT_FALSE(has_times(moved.trace.kernels[0]));
+  EXPECT_TRUE(has_times(moved.trace.kernels[1]));
+}
+
 }  // namespace
 }  // namespace launchgap::recording

@@ -81,7 +81,7 @@ struct Causes : WrittenSession {
       if (!run.collectives.empty()) of_steps.push_back({"collectives_ns", run.collectives});
       of_case("recorded/step", of_steps);
     }
-    end(writer);
+    end(writer, 1);
   }
 
   /// What is found in what was written, in words: "act slow-host: …", its evidence and its remedy.
@@ -555,6 +555,7 @@ struct Ranks : Causes {
     RecordedRun run = {.device = "GPU-" + std::to_string(index + 1)};
     if (index > 0) add_device(run.device);
     run.recording.file = "rank" + std::to_string(index) + ".json";
+    run.recording.clock = clock;
     if (ranked) run.recording.rank = index;
     return run;
   }
@@ -598,6 +599,7 @@ struct Ranks : Causes {
     write(run);
   }
   bool ranked = true;
+  std::string clock = "Unix time";
 };
 
 TEST_F(Ranks, APersistentStragglerIsNamedWithItsDevice) {
@@ -637,6 +639,24 @@ TEST_F(Ranks, FilesThatNothingTiesTogetherAreNoRanks) {
   ranked = false;
   for (int index = 0; index < 4; ++index) rank(index, 20, 5, index == 2 ? 0.1 : 0, Waits::for_all);
   EXPECT_THAT(causes_found(), IsEmpty());
+}
+
+TEST_F(Ranks, ThatRanAtTheSameTimeForHalfOfTheShortestAreOfOneJob) {
+  ranked = false;
+  const auto told = [&](std::int64_t later_ns) {
+    for (const auto& before : std::filesystem::directory_iterator(path / "records"))
+      std::filesystem::remove(before);
+    for (int index = 0; index < 4; ++index) {
+      begins_ns = 1'700'000'000'000'000'000 + (index == 2 ? later_ns : 0);
+      rank(index, 20, 5, index == 2 ? 0.1 : 0, Waits::for_all);
+    }
+    return !causes_found().empty();
+  };
+  EXPECT_TRUE(told(0));
+  EXPECT_TRUE(told(500'000'000)) << "of a second";
+  EXPECT_FALSE(told(501'000'000));
+  clock = "unknown";
+  EXPECT_FALSE(told(0)) << "their times say nothing of each other";
 }
 
 TEST_F(Ranks, WithoutStepsTheOneThatComesLastToCollectivesIsNamed) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ class WrittenSession : public ::testing::Test {
     run["attempt"] = attempt;
     run["arm"] = arm;
     run["process_config"] = process_config;
+    if (begins_ns) run["begin_ns"] = *begins_ns;
     writer.write(run);
     return writer;
   }
@@ -96,9 +98,10 @@ class WrittenSession : public ::testing::Test {
     end(writer);
   }
 
-  static void end(RecordWriter& writer) {
+  static void end(RecordWriter& writer, std::optional<double> duration_s = {}) {
     Json record = new_record("end");
     record["status"] = "ok";
+    if (duration_s) record["duration_s"] = *duration_s;
     writer.write(record);
   }
 
@@ -110,6 +113,7 @@ class WrittenSession : public ::testing::Test {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path();
   Json meta;
+  std::optional<std::int64_t> begins_ns;  // of the next runs
 };
 
 }  // namespace launchgap
