@@ -113,6 +113,9 @@ TEST(Spread, IsJudged) {
   few.front().cv.reset();
   auto more = usual;
   more.push_back(usual.front());
+  auto constant_once = more, noisy = processes(0.01, 0.042, 1, 1);
+  constant_once.front().cv = 0;
+  noisy.push_back(noisy.front());
   const Row rows[] = {
       {usual, usual, "same"},
       {usual, processes(0.01, 0.042, 1, 1), "erratic: within-run CV 2.1 times as large"},
@@ -129,7 +132,8 @@ TEST(Spread, IsJudged) {
       {without, without, "same"},
       {usual, few, "same"},  // known of seven pairs
       {usual, more, "same"},
-      {processes(0, 0.02, 1, 1), processes(0, 0.02, 1, 1), "same"},  // nothing varies
+      {constant_once, noisy, "erratic: within-run CV 2.1 times as large"},  // of eight pairs
+      {processes(0, 0.02, 1, 1), processes(0, 0.02, 1, 1), "same"},         // nothing varies
       {{}, {}, "same"},
   };
   for (const Row& row : rows) {

@@ -305,6 +305,14 @@ TEST_F(Causes, OneLongCallOfTheAllocatorMakesTheContext) {
   run.job.stalls = {{"allocate", "cudaFree", 1, 407'000'000, 407'000'000, 407'000'000}};
   EXPECT_THAT(causes_of(run),
               only_cause("note context-creation: One call of cudaFree took 407 ms"));
+  for (const std::int64_t lost_ns : {29'999'999, 30'000'000}) {
+    ++run.replicate;
+    run.length_ns = 1e8;
+    run.job.stalls = {{"allocate", "cudaFree", 1, lost_ns, lost_ns, lost_ns}};
+    const Finding* const told = cause_of(run);
+    ASSERT_NE(told, nullptr);
+    EXPECT_EQ(told->code == "context-creation", lost_ns == 30'000'000) << told->code;
+  }
 }
 
 TEST_F(Causes, PythonThatIsTracedExcusesAHost) {
