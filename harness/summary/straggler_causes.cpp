@@ -24,20 +24,23 @@ Finding straggler(const RankedJob& job, std::string_view code, const JobInfo* sl
   return cause;
 }
 
+std::string how_slow(const StragglerCheck& check) {
+  return fmt::format(
+      "the slowest of {} in {} of {} steps, and takes {} longer than the others (p50)",
+      check.ranks,
+      check.slowest_steps,
+      check.steps,
+      percent_text(check.slower));
+}
+
 /// That it is slow is known, and not that others wait for it.
 Finding slow_rank(const RankedJob& job, const StragglerCheck& check) {
   const std::string& slowest = job.names[check.slowest];
   Finding cause = straggler(job, "slow-rank", job.ranks[check.slowest]);
   cause.severity = Severity::note;
   cause.subject = slowest;
-  cause.sentence = fmt::format(
-      "{} is the slowest of {} in {} of {} steps, and takes {} longer than the others (p50); "
-      "nothing shows that they wait for it.",
-      slowest,
-      check.ranks,
-      check.slowest_steps,
-      check.steps,
-      percent_text(check.slower));
+  cause.sentence =
+      fmt::format("{} is {}; nothing shows that they wait for it.", slowest, how_slow(check));
   cause.unknown = job.whole.empty()
                       ? "whether the others wait: their steps have no collectives of NCCL"
                       : "whether the others wait: their steps are shorter, with all collectives";
@@ -58,14 +61,7 @@ void add_of_steps(const RankedJob& job, std::vector<Finding>& causes) {
                  : straggler(job, "rotating-straggler", nullptr));
   if (persistent) {
     cause.subject = slowest;
-    cause.sentence = fmt::format(
-        "The ranks wait for {}: it is the slowest of {} in {} of {} steps, and takes {} longer "
-        "than the others (p50).",
-        slowest,
-        check.ranks,
-        check.slowest_steps,
-        check.steps,
-        percent_text(check.slower));
+    cause.sentence = fmt::format("The ranks wait for {}: it is {}.", slowest, how_slow(check));
     cause.remedy = kCompareRanks;
   } else {
     cause.sentence = fmt::format(
