@@ -413,9 +413,9 @@ TEST(Patterns, AskForWhatTheirUsualValuesSay) {
     const char* name;
     std::uint64_t allocations, kib;  // of all of them
   } usual[] = {{"checkerboard", 64, 64 * kKiB},
-               {"comb", 128, 64 * 4 * kKiB + 64 / 4},
-               {"batches", 17 * 100, 250 * 408 * kKiB},
-               {"pins", 300, 100 * 277 * kKiB / 2},
+               {"comb", 128, kKiB * 64 * 4 + 16},
+               {"batches", 1700, kKiB * 250 * 408},
+               {"pins", 300, kKiB * 100 * 277 / 2},
                {"best_fit_attack", 248, 12462 * kKiB},
                {"thrash", 1000, 64000 * kKiB}};
   for (const auto& [name, allocations, kib] : usual) {
