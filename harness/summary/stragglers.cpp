@@ -164,15 +164,14 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks,
   if (ranks.size() < 2 || ranks.front().empty()) return check;
   check.steps = ranks.front().size();
   std::vector<std::size_t> slowest(ranks.size());
-  std::vector<double> longest, medians, shares;
+  std::vector<double> medians, shares;
   for (std::size_t step = 0; step < check.steps; ++step) {
     const std::vector<double> times = times_of(ranks, step);
     const auto most = std::ranges::max_element(times);
     if (std::ranges::count(times, *most) == 1)
       ++slowest[static_cast<std::size_t>(most - times.begin())];
-    longest.push_back(*most);
     medians.push_back(stats::median(times).value_or(0));
-    if (medians.back() > 0) shares.push_back((longest.back() - medians.back()) / medians.back());
+    if (medians.back() > 0) shares.push_back((*most - medians.back()) / medians.back());
   }
   const auto often = std::ranges::max_element(slowest);
   check.slowest = static_cast<std::size_t>(often - slowest.begin());
