@@ -101,8 +101,9 @@ std::string others_text(const Report& report) {
   return text;
 }
 
+/// Of results that have a change.
 bool slower_first(const Result* a, const Result* b) {
-  return a->slowdown().value_or(0) > b->slowdown().value_or(0);
+  return *a->slowdown() > *b->slowdown();
 }
 
 /// Groups in the order in which their first result came.

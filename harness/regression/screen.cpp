@@ -185,6 +185,8 @@ std::string screen_text(const Report& report) {
   std::string end = steadiness(report);
   for (std::size_t i = 0; i < std::min(report.notes.size(), kMostNotes); ++i)
     end += wrapped(printable(report.notes[i]), 0) + "\n";
+  if (report.notes.size() > kMostNotes)
+    end += fmt::format("In --json: {}.\n", counted(report.notes.size() - kMostNotes, "other note"));
   if (const std::string alarms = false_alarm_sentence(report); !alarms.empty())
     end += wrapped(alarms, 0) + "\n";
   return inert(text + (end.empty() ? "" : "\n" + end));

@@ -25,9 +25,9 @@ constexpr SpreadRule kSpreadRules[kSpreadFigures] = {
     {SpreadFigure::modes, 1},
 };
 
-/// 1: above by `limit` or more, -1: below, 0: neither.
+/// 1: above by `limit` or more, which is positive, -1: below, 0: neither.
 int side_of(double distance, double limit) {
-  if (std::abs(distance) < limit || distance == 0) return 0;
+  if (std::abs(distance) < limit) return 0;
   return distance > 0 ? 1 : -1;
 }
 

@@ -170,7 +170,6 @@ std::vector<Node> nodes_of(const chi_squared& distribution) {
 
 /// The generalised interval of between².
 Interval between_interval(const Sufficient& data) {
-  if (data.between_squares == 0) return {0, 0};
   const chi_squared u(data.between_freedom());
   const double largest = data.between_squares / quantile(u, kTail);
   if (data.within_squares == 0)

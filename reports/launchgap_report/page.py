@@ -7,6 +7,7 @@ security policy forbids all but the one style sheet and the one script that it c
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import re
 import shlex
@@ -76,6 +77,20 @@ class DeviceCard:
     facts: dict[str, str] = field(default_factory=dict)
 
 
+@functools.cache
+def _environment() -> Environment:
+    """With the templates, which take longer to compile than to fill."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(count=count, breakable=breakable, marked=marked)
+    return environment
+
+
 def render(
     sessions: list[Session],
     compared: dict[str, list[Record]] | None = None,
@@ -116,15 +131,8 @@ def render(
         warn(doubt)
     all_rows = [row for d in devices for row in _rows_of(d)]
     most_cases = MOST_CASES_OF_MANY if comparison and cmp.generations(devices) > MOST_GENERATIONS else MOST_CASES
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(count=count, breakable=breakable, marked=marked)
-    return environment.get_template("page.html.j2").render(
+    template = _environment().get_template("page.html.j2")
+    return template.render(
         policy=policy(style, script),
         style=Markup(style),
         script=Markup(script),

@@ -19,7 +19,7 @@ constexpr std::int64_t kFirstNightS = 1'767'225'600;  // 2026-01-01
 
 struct NightMetric {
   double median = 1000, p99 = 2000;
-  std::string metric = "roundtrip_ns", invalid = {};
+  std::string metric = "roundtrip_ns", invalid = {}, driver = {}, algorithm = {};
 };
 
 /// Three processes that differ by 0.1 %.
@@ -33,6 +33,8 @@ SessionFigures on_night(int night, const NightMetric& measured) {
   }
   figures.p99 = measured.p99;
   figures.invalid = measured.invalid;
+  if (!measured.driver.empty()) figures.fingerprint = {{"driver", measured.driver}};
+  if (!measured.algorithm.empty()) figures.algorithms = {measured.algorithm};
   SessionFigures session;
   session.session_id = fmt::format("night-{}", night);
   session.node = "n1";
@@ -90,6 +92,104 @@ TEST_F(CheckHistory, ItsNightsHaveLimitsFromTheTwentyFirstOnThatCounts) {
 TEST_F(CheckHistory, WithoutATestNoFalseAlarmsAreToBeExpected) {
   const NightRows rows = night_rows(history, on_night(0, {}), {});
   EXPECT_THAT(rows.answers, Each(Field(&CheckAnswerRow::part, "answer")));
+}
+
+TEST_F(CheckHistory, AnAlgorithmIsNamedIfItIsUnusualAndCameWithTheSlowdown) {
+  const auto as = [](double median, const char* algorithm) {
+    return NightMetric{.median = median, .algorithm = algorithm};
+  };
+  for (int night = 0; night < 24; ++night) add(night, as(1000, "usual"));
+  add(24, as(1000, "other"));
+  const auto found = [&](double median, const char* algorithm) {
+    return check(25, as(median, algorithm)).report.results.at(0).algorithm;
+  };
+  const KeyChange change = {"algorithm", "usual", "other"};
+  EXPECT_THAT(found(1000, "other"), Optional(change)) << "no slower: any that is unusual";
+  EXPECT_EQ(found(1100, "other"), std::nullopt) << "it came the night before";
+  EXPECT_THAT(found(1100, "third"), Optional(KeyChange{"algorithm", "usual", "third"}));
+  EXPECT_EQ(found(1100, "usual"), std::nullopt);
+  add(25, as(1100, "third"));
+  EXPECT_THAT(check(26, as(1100, "fourth")).report.results.at(0).algorithm,
+              Optional(KeyChange{"algorithm", "usual", "third"}))
+      << "that of the night with which it became slower";
+}
+
+TEST_F(CheckHistory, ChangesOfTheFingerprintAreToldWhereTheSeriesBegins) {
+  const auto with = [](double median, const char* driver, const char* invalid = "") {
+    return NightMetric{.median = median, .invalid = invalid, .driver = driver};
+  };
+  for (int night = 0; night < 30; ++night) add(night, with(1000, "1"));
+  add(30, with(5000, "1", "it was shared"));
+  const Result first = check(31, with(1250, "2")).report.results.at(0);
+  EXPECT_EQ(first.verdict, Verdict::no_baseline);
+  EXPECT_THAT(first.changed, ElementsAre(KeyChange{"driver", "1", "2"}));
+  EXPECT_DOUBLE_EQ(*first.baseline, 1000);
+  EXPECT_NEAR(*first.change, 0.25, 1e-9);
+  EXPECT_EQ(first.reason, "needs 20 earlier sessions, has 0");
+  add(31, with(1250, "2"));
+  const Result second = check(32, with(1250, "2")).report.results.at(0);
+  EXPECT_EQ(second.reason,
+            "needs 20 earlier sessions, has 1; the change is that of 2 sessions together");
+  EXPECT_NEAR(*second.change, 0.25, 1e-9);
+  for (int night = 32; night < 51; ++night) add(night, with(1250, "2"));
+  const Result judged = check(51, with(1250, "2")).report.results.at(0);
+  EXPECT_EQ(judged.verdict, Verdict::same);
+  EXPECT_EQ(judged.compared_with, 20u);
+  const Result back = check(51, with(1000, "1")).report.results.at(0);
+  EXPECT_EQ(back.verdict, Verdict::same) << "compared with those of its own driver";
+  EXPECT_EQ(back.compared_with, 30u);
+}
+
+TEST_F(CheckHistory, WhatChangedWithTheNightOnWhichItBecameSlower) {
+  const auto with = [](double median, const char* driver) {
+    return NightMetric{.median = median, .driver = driver};
+  };
+  CheckOptions across;
+  across.across = Across::parse("driver");
+  const auto check_across = [&](int night, const NightMetric& measured) {
+    return check_against_history(history, on_night(night, measured), across);
+  };
+  for (int night = 0; night < 40; ++night) {
+    const NightMetric measured = with(night < 38 ? 1000 : 1100, night < 38 ? "1" : "2");
+    history.add(on_night(night, measured), check_across(night, measured).points, "");
+  }
+  const Result third = check_across(40, with(1100, "3")).report.results.at(0);
+  EXPECT_EQ(third.verdict, Verdict::slower);
+  EXPECT_THAT(third.changed, ElementsAre(KeyChange{"driver", "1", "2"}));
+  const Report same = check_across(40, with(1000, "3")).report;
+  EXPECT_THAT(same.results.at(0).changed, ElementsAre(KeyChange{"driver", "2", "3"}));
+  EXPECT_THAT(same.notes, Contains("driver 2 → 3: 1 metric stayed the same."));
+}
+
+TEST_F(CheckHistory, WhatTheSessionBeforeHadIsMissed) {
+  SessionFigures both = on_night(0, {});
+  both.metrics.push_back(on_night(0, {1000, 2000, "api_ns"}).metrics.front());
+  history.add(both, check_against_history(history, both, {}).points, "");
+  const Report missing = check(1, {}).report;
+  ASSERT_THAT(missing.results, SizeIs(2));
+  EXPECT_EQ(missing.results[0].key.metric, "api_ns");
+  EXPECT_EQ(missing.results[0].verdict, Verdict::invalid);
+  EXPECT_EQ(missing.results[0].reason,
+            "not measured, and the session of 2026-01-01T00:00:00Z has it");
+  add(1);
+  EXPECT_THAT(check(2, {}).report.results, SizeIs(1)) << "the session before lacked it too";
+  SessionFigures failed = on_night(1, {});
+  failed.metrics.front().key.metric = "";
+  failed.metrics.front().runs.clear();
+  failed.metrics.front().invalid = "it crashed";
+  EXPECT_THAT(check_against_history(history, failed, {}).report.results, SizeIs(1))
+      << "a case that failed is said once";
+}
+
+TEST_F(CheckHistory, WhatItKnowsAlreadyAndUnknownKeysAreNoted) {
+  add(0);
+  EXPECT_THAT(check(0, {}).report.notes,
+              Contains("It is in the history already, and was compared with those before it."));
+  CheckOptions options;
+  options.across = Across::parse("driver,kernel");
+  const Report report =
+      check_against_history(history, on_night(1, {.driver = "570"}), options).report;
+  EXPECT_THAT(report.notes, ElementsAre("--across kernel: no fingerprint has this key."));
 }
 
 TEST(Confirm, AsksOnlyWhereAPlainResultIsSuspect) {

@@ -1,9 +1,15 @@
 #include "harness/regression/session_figures.h"
 
+#include <ctime>
+
 #include <gmock/gmock.h>
+
+#include "harness/core/clock.h"
 
 namespace launchgap::regression {
 namespace {
+
+using testing::HasSubstr;
 
 /// Three processes of one case, with as many samples each, 1 apart.
 struct SessionOfACase : testing::Test {
@@ -101,6 +107,124 @@ TEST_F(SessionOfACase, HasTheFiguresOfItsProcesses) {
   EXPECT_EQ(found.value(), 1049) << "the median of 1049, 1049.5 and 1009.5";
   EXPECT_EQ(found.tail(), found.runs[1].tail);
   EXPECT_TRUE(found.between_run_cv());
+}
+
+TEST_F(SessionOfACase, BeganWithTheFirstOfItsProcesses) {
+  session.runs[0].begin_utc = "2026-11-22T03:00:02Z";
+  session.runs[1].begin_utc = "2026-11-22T03:00:01Z";
+  EXPECT_EQ(figures_of(session).begin_utc, "2026-11-22T03:00:01Z") << "run 2 does not tell";
+}
+
+TEST_F(SessionOfACase, CannotHaveBegunBefore2020NorTomorrow) {
+  const auto invalid_if_begun = [&](const std::string& utc) {
+    session.runs[0].begin_utc = utc;
+    return figures_of(session).invalid;
+  };
+  EXPECT_EQ(invalid_if_begun("2019-12-31T23:59:59Z"),
+            "it began at 2019-12-31T23:59:59Z, before 2020: the machine's clock was not set");
+  EXPECT_EQ(invalid_if_begun("2020-01-01T00:00:00Z"), "");
+  EXPECT_EQ(invalid_if_begun(utc_text(std::time(nullptr) + 23 * 3600)), "");
+  EXPECT_THAT(invalid_if_begun(utc_text(std::time(nullptr) + 25 * 3600)),
+              HasSubstr("in the future"));
+  EXPECT_EQ(invalid_if_begun("yesterday"),
+            "'yesterday' is no time at which it can have begun, as 2026-11-22T03:00:00Z is");
+  key.arm = "recorded";  // which may be of any time
+  const auto of_plain = session.cases.extract(session.cases.begin());
+  session.cases[key] = of_plain.mapped();
+  EXPECT_EQ(invalid_if_begun("2019-12-31T23:59:59Z"), "");
+}
+
+TEST_F(SessionOfACase, HasTheModesOfMostOfItsProcesses) {
+  const auto set = [&](int run, bool two) {
+    std::vector<double>& values = of_case().samples["api_ns"][run];
+    values.clear();
+    for (int i = 0; i < 200; ++i) values.push_back((two && i % 2 ? 2000 : 1000) + i % 7);
+  };
+  set(0, true), set(1, false), set(2, true);
+  EXPECT_EQ(figures().modes, 2);
+  set(2, false);
+  EXPECT_EQ(figures().modes, 1);
+  set(0, false), set(1, true);
+  of_case().samples["api_ns"].erase(2);
+  EXPECT_EQ(figures().modes, 1) << "of as many each the fewer modes";
+}
+
+TEST_F(SessionOfACase, IsHeldDownByHardwareHeatAndPowerBrakesTogether) {
+  add_telemetry(-1, 0, {{"held_by_sw_thermal_ns", 0}, {"held_by_power_brake_ns", 10}});
+  add_telemetry(3, 1000, {{"held_by_sw_thermal_ns", 5}, {"held_by_power_brake_ns", 15}});
+  EXPECT_THAT(invalid(), HasSubstr("for 1 % of the time")) << "half a percent each";
+  session.telemetry.back().values["held_by_power_brake_ns"] = 9;
+  EXPECT_EQ(invalid(), "") << "a counter that began anew has held nothing down";
+  session.telemetry.back().values["held_by_power_brake_ns"] = 3000;
+  EXPECT_THAT(invalid(), HasSubstr("for 100 % of the time"));
+  session.telemetry.back().at_ns = 0;
+  EXPECT_EQ(invalid(), "") << "no time has passed";
+}
+
+TEST_F(SessionOfACase, EachOfFourReasonsThrottles) {
+  for (int bit = 0; bit < 9; ++bit) {
+    session.telemetry.clear();
+    add_telemetry(0, 1000, {{"clock_reasons", 1 << bit}});
+    EXPECT_EQ(!invalid().empty(), bit == 3 || bit == 5 || bit == 6 || bit == 7) << bit;
+  }
+  for (const double none : {-1.0, 0x1p53}) {
+    session.telemetry.clear();
+    add_telemetry(0, 1000, {{"clock_reasons", none}});
+    EXPECT_EQ(invalid(), "") << none;
+  }
+}
+
+TEST_F(SessionOfACase, OfSharedOnesHowManyOthersThereWere) {
+  session.runs[2].other_processes = 2;
+  EXPECT_EQ(invalid(), "shared: 2 other processes on the device (run 2)");
+  session.runs[1].measured_under_tool = "Nsight Systems";
+  EXPECT_EQ(invalid(), "run under a tool: Nsight Systems (run 1)") << "the first that is found";
+}
+
+TEST_F(SessionOfACase, OfSeveralAttemptsEachCounts) {
+  session.runs.push_back(session.runs[1]);
+  session.runs.back().other_processes = 1;
+  EXPECT_EQ(invalid(), "shared: 1 other process on the device (run 1)");
+  session.runs.back().other_processes.reset();
+  session.runs[1].fingerprint = {{"driver", "570"}};
+  session.runs.back().fingerprint = {{"cuBLAS", "12.8"}};
+  EXPECT_EQ(figures().fingerprint, (Fingerprint{{"cuBLAS", "12.8"}, {"driver", "570"}}));
+}
+
+TEST_F(SessionOfACase, OfTracedOnesWhatOnlyTheyHaveCounts) {
+  key.arm = "traced";
+  of_case().metric_order = {"api_ns", "launch_ns"};
+  of_case().outcomes[0] = {Status::ok, ""};
+  for (const char* const metric : {"api_ns", "launch_ns"}) of_case().samples[metric][0] = {1, 2, 3};
+  std::vector<std::string> metrics;
+  for (const MetricFigures& found : figures_of(session).metrics)
+    metrics.push_back(found.key.where.arm + " " + found.key.metric);
+  EXPECT_THAT(metrics, testing::ElementsAre("plain api_ns", "traced launch_ns"));
+}
+
+TEST_F(SessionOfACase, WithoutSamplesIsNoMetricUnlessItFailed) {
+  of_case().samples["api_ns"] = {{0, {}}};
+  EXPECT_EQ(figures_of(session).invalid, "it has no results");
+  of_case().outcomes[1] = {Status::failed, "it crashed"};
+  const SessionFigures found = figures_of(session);
+  ASSERT_EQ(found.metrics.size(), 1u);
+  EXPECT_EQ(found.metrics[0].key.metric, "");
+  EXPECT_EQ(found.metrics[0].invalid, "failed in run 1: it crashed");
+}
+
+TEST_F(SessionOfACase, OfFewSamplesPerProcessTheTailIsThatOfAll) {
+  for (int run = 0; run < 3; ++run) add_run(run, 34);
+  EXPECT_NEAR(*figures().tail(), *figures().p99 / 1016.5, 1e-9);
+  for (int run = 0; run < 3; ++run) add_run(run, run == 0 ? 31 : 34);
+  EXPECT_EQ(figures().tail(), std::nullopt) << "99 samples";
+}
+
+TEST_F(SessionOfACase, OfWhatIsZeroThereIsNoRatio) {
+  for (int run = 0; run < 3; ++run) of_case().samples["api_ns"][run].assign(100, 0);
+  const MetricFigures found = figures();
+  EXPECT_EQ(found.tail(), std::nullopt);
+  EXPECT_EQ(found.between_run_cv(), std::nullopt);
+  EXPECT_EQ(found.tick, 0);
 }
 
 TEST_F(SessionOfACase, HasNoVariationBetweenTwoProcesses) {

@@ -185,5 +185,20 @@ TEST(TwoSessions, WhatOneLacksOfWhatItMeasuredIsInvalid) {
   EXPECT_THAT(report.notes, Contains("a host-2 (host-2) is in before alone."));
 }
 
+TEST(TwoSessions, OfWhichTheFirstIsTheLaterOneSaySo) {
+  const auto notes = [](const char* base_utc, const char* utc) {
+    SessionFigures base = session_of("before", {four_processes({1000})}), session = base;
+    base.begin_utc = base_utc;
+    session.session_id = "now";
+    session.begin_utc = utc;
+    return check_two_sessions(base, session, {}).notes;
+  };
+  const char* const later = "before is the later one of the two.";
+  EXPECT_THAT(notes("2026-11-22T03:00:01Z", "2026-11-22T03:00:00Z"), Contains(later));
+  EXPECT_THAT(notes("2026-11-22T03:00:00Z", "2026-11-22T03:00:00Z"), Not(Contains(later)));
+  EXPECT_THAT(notes("2026-11-22T03:00:01Z", ""), Contains(later));
+  EXPECT_THAT(notes("", "2026-11-22T03:00:00Z"), Not(Contains(later)));
+}
+
 }  // namespace
 }  // namespace launchgap::regression
