@@ -27,7 +27,7 @@ std::vector<Bound> hull(std::vector<Bound> points, double sign) {
   std::ranges::sort(points, {}, &Bound::at);
   std::vector<Bound> kept;
   for (const Bound& point : points) {
-    while (kept.size() >= 2) {
+    while (kept.size() > 1) {
       const Bound &a = kept[kept.size() - 2], &b = kept.back();
       const double turn =
           (b.at - a.at) * (point.ahead - a.ahead) - (b.ahead - a.ahead) * (point.at - a.at);
@@ -41,12 +41,12 @@ std::vector<Bound> hull(std::vector<Bound> points, double sign) {
 
 /// Where a concave function is largest.
 double argmax(double low, double high, const std::function<double(double)>& function) {
-  for (int i = 0; i < 200; ++i) {
-    const double left = low + (high - low) / 3, right = high - (high - low) / 3;
+  for (;;) {
+    const double third = (high - low) / 3, left = low + third, right = high - third;
+    if (left == low || right == high) return (low + high) / 2;  // no number lies between
     (function(left) < function(right) ? low : high) =
         function(left) < function(right) ? left : right;
   }
-  return (low + high) / 2;
 }
 
 /// Lines ahead = level + slope at, between bounds.
@@ -88,11 +88,11 @@ class Feasible {
   /// The last slope from `inside` towards `outside` that has room.
   double end(double inside, double outside) const {
     if (room(outside) >= 0) return outside;
-    for (int i = 0; i < 200; ++i) {
+    for (;;) {
       const double middle = (inside + outside) / 2;
+      if (middle == inside || middle == outside) return inside;
       (room(middle) >= 0 ? inside : outside) = middle;
     }
-    return inside;
   }
 
   std::vector<Bound> most_, least_;
@@ -258,7 +258,7 @@ std::optional<double> drift_ppm(const std::vector<Delay>& delays) {
     xy += (window.at_ns - mean_x) * (window.shortest_ns - mean_y);
     xx += (window.at_ns - mean_x) * (window.at_ns - mean_x);
   }
-  return xx > 0 ? std::optional(xy / xx * 1e6) : std::nullopt;
+  return xy / xx * 1e6;
 }
 
 }  // namespace
@@ -267,7 +267,7 @@ std::optional<ClockLine> fit_clock(const Process& process,
                                    const RecordedLaunches& launches,
                                    std::int64_t tick_ns) {
   const ClockBounds bounds = clock_bounds(process, launches);
-  if (bounds.most.empty() || bounds.least.empty() || !has_one_gpu(process)) return std::nullopt;
+  if (bounds.least.empty() || !has_one_gpu(process)) return std::nullopt;
   // Relative to the first, for a double has no room for Unix nanoseconds.
   ClockLine line;
   line.from_ns = bounds.most.front().host_ns;
@@ -380,14 +380,12 @@ ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches
   }
 
   const auto of_streams = shortest_outlasting(process, launches);
-  if (of_streams.value_or(0) > kConversionError)
-    check.ahead_least_ns = std::max(check.ahead_least_ns.value_or(*of_streams), *of_streams);
+  if (of_streams > kConversionError)
+    check.ahead_least_ns = std::max(check.ahead_least_ns, of_streams);
 
-  const bool ahead =
-      shortest_queue > kLongestQueue || check.ahead_least_ns.value_or(0) > kConversionError;
+  const bool ahead = shortest_queue > kLongestQueue || check.ahead_least_ns > kConversionError;
   const auto early = static_cast<double>(launches.counts.early);
-  const bool behind =
-      early > kMostEarly * static_cast<double>(std::max<std::size_t>(delays.size(), 1));
+  const bool behind = early > kMostEarly * static_cast<double>(delays.size());
   if (ahead || behind) check.drift_ppm = drift_ppm(delays);
   if (ahead) {
     check.problem =

@@ -14,24 +14,24 @@
 namespace launchgap::recording {
 namespace {
 
-/// The kernel's time in each repetition.
+/// The kernel's time in each repetition of a stream's work.
 std::vector<double> by_repeat(std::span<const PlacedRun> runs) {
   std::vector<double> sums;
+  std::optional<std::uint32_t> repeat;
   for (const PlacedRun& run : runs) {
-    if (run.repeat >= sums.size()) sums.resize(run.repeat + 1, -1);
-    sums[run.repeat] = std::max(sums[run.repeat], 0.0) + static_cast<double>(run.ns);
+    if (run.repeat != repeat) sums.push_back(0);
+    repeat = run.repeat;
+    sums.back() += static_cast<double>(run.ns);
   }
-  std::vector<double> values;
-  std::ranges::copy_if(sums, std::back_inserter(values), [](double sum) { return sum >= 0; });
-  return values;
+  return sums;
 }
 
 /// Where values are best cut in two: the means of the parts differ most (Otsu, IEEE Transactions on
 /// Systems, Man, and Cybernetics 9 (1979) 62). Either part has this share at least.
 std::size_t best_cut(std::span<const double> sorted, double least_share) {
   const auto n = static_cast<double>(sorted.size());
-  const auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(least_share * n)));
-  double below = 0, above = 0, most = -1;
+  const auto least = static_cast<std::size_t>(std::ceil(least_share * n));
+  double below = 0, above = 0, most = 0;
   for (const double value : sorted) above += value;
   std::size_t best = least;
   for (std::size_t i = 1; i <= sorted.size() - least; ++i) {
@@ -75,12 +75,12 @@ std::optional<Change> change_of_stream(std::span<const PlacedRun> runs) {
   for (std::size_t i = 0; i < 2 * stretches; ++i) {
     const auto from = static_cast<std::ptrdiff_t>(i * n / (2 * stretches));
     const auto to = static_cast<std::ptrdiff_t>((i + 1) * n / (2 * stretches));
-    medians.push_back(stats::median({values.begin() + from, values.begin() + to}).value_or(0));
+    medians.push_back(*stats::median({values.begin() + from, values.begin() + to}));
   }
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(n / 2);
   const std::span<const double> all(medians);
-  return Change{stats::median({values.begin(), middle}).value_or(0),
-                stats::median({middle, values.end()}).value_or(0),
+  return Change{*stats::median({values.begin(), middle}),
+                *stats::median({middle, values.end()}),
                 rank_sum_p(all.first(stretches), all.last(stretches)),
                 static_cast<std::uint32_t>(n),
                 std::abs(correlation_with_time(all)) >= kRamp};
@@ -105,7 +105,7 @@ std::uint64_t content(const std::vector<Item>& items, std::size_t begin, std::si
   return hash;
 }
 
-/// The most frequent work between one occurrence of a kernel and the next.
+/// The most frequent work between one occurrence of a kernel, of several, and the next.
 Repeats between(const std::vector<Item>& items, const std::vector<std::size_t>& occurrences) {
   using Work = std::pair<std::size_t, std::uint64_t>;  // its length and content
   std::map<Work, std::vector<std::size_t>> found;
@@ -113,11 +113,9 @@ Repeats between(const std::vector<Item>& items, const std::vector<std::size_t>& 
     const std::size_t begin = occurrences[i], end = occurrences[i + 1];
     found[{end - begin, content(items, begin, end)}].push_back(begin);
   }
-  Repeats best;
-  for (auto& [work, begins] : found) {
-    if (begins.size() > best.begins.size()) best = {work.first, std::move(begins)};
-  }
-  return best;
+  auto& [work, begins] =
+      *std::ranges::max_element(found, {}, [](const auto& own) { return own.second.size(); });
+  return {work.first, std::move(begins)};
 }
 
 /// Nothing where the stream does not repeat itself.
@@ -127,7 +125,7 @@ Repeats repeats_of(const std::vector<Item>& items, std::size_t series) {
   for (std::size_t i = 0; i < items.size(); ++i) occurrences[items[i].series].push_back(i);
   std::erase_if(occurrences, [](const auto& own) { return own.size() < kLeastRepeats; });
   std::ranges::stable_sort(occurrences, {}, &std::vector<std::size_t>::size);
-  if (occurrences.size() > kMostTried) occurrences.resize(kMostTried);
+  occurrences.resize(std::min(occurrences.size(), kMostTried));
   for (const auto& own : occurrences) {
     Repeats repeats = between(items, own);
     const auto all = static_cast<double>(own.size() - 1);
@@ -157,22 +155,18 @@ std::optional<Change> change(std::span<const PlacedRun> runs) {
 
 std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t tick_ns) {
   constexpr double kLeastShare = 0.05, kLeastScatters = 4, kLeastRatio = 0.1, kLeastTicks = 3;
-  if (runs.empty()) return std::nullopt;
-  const std::uint32_t first = std::ranges::min(runs, {}, &PlacedRun::place).place;
-  const std::uint32_t last = std::ranges::max(runs, {}, &PlacedRun::place).place;
-  std::vector<std::vector<std::int64_t>> places(last - first + 1);
-  for (const PlacedRun& run : runs) places[run.place - first].push_back(run.ns);
+  std::map<std::uint32_t, std::vector<std::int64_t>> places;
+  for (const PlacedRun& run : runs) places[run.place].push_back(run.ns);
   // Values that were recorded, not means of two: so the differences keep their ticks.
-  std::vector<std::int64_t> quartiles(places.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i].empty()) continue;
-    const auto place = places[i].begin() + static_cast<std::ptrdiff_t>((places[i].size() - 1) / 4);
-    std::ranges::nth_element(places[i], place);
-    quartiles[i] = *place;
+  std::map<std::uint32_t, std::int64_t> quartiles;
+  for (auto& [place, times] : places) {
+    const auto quartile = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 4);
+    std::ranges::nth_element(times, quartile);
+    quartiles[place] = *quartile;
   }
   std::vector<double> later, usual;
   for (const PlacedRun& run : runs) {
-    const std::int64_t at_its_place = quartiles[run.place - first];
+    const std::int64_t at_its_place = quartiles[run.place];
     later.push_back(static_cast<double>(run.ns - at_its_place));
     usual.push_back(static_cast<double>(at_its_place));
   }
@@ -190,7 +184,7 @@ std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t 
   const double within = std::sqrt((of_fast * of_fast + of_slow * of_slow) / 2);
   TwoModes found;
   found.slow_share = static_cast<double>(slow.size()) / static_cast<double>(sorted.size());
-  found.fast_ns = stats::median(usual).value_or(0) + fast_extra;
+  found.fast_ns = *stats::median(usual) + fast_extra;
   found.apart_ns = slow_extra - fast_extra;
   const bool are_apart = found.apart_ns >= kLeastScatters * within &&
                          found.apart_ns >= kLeastRatio * found.fast_ns &&

@@ -42,10 +42,6 @@ class Queues {
       const auto [entry, added] = called.try_emplace(call.correlation, call.begin_ns);
       if (!added) entry->second = std::min(entry->second, call.begin_ns);
     }
-    std::unordered_set<std::uint32_t> graphs;
-    for (const Call& call : trace.calls) {
-      if (call.purpose == activity::Purpose::launch_graph) graphs.insert(call.correlation);
-    }
     // All kernels of a graph that ran on one stream count, as the room that they take is not known.
     const auto add = [&](const auto& records) {
       for (const auto& record : records) {
@@ -91,7 +87,6 @@ class Coincidence {
   void add(std::int64_t begin_ns, std::int64_t end_ns) { cover_.add(begin_ns, end_ns); }
   void build(const std::vector<Told>& launches, auto&& is_asked) {
     cover_.build();
-    if (cover_.empty()) return;
     std::size_t usual = 0, beside = 0;
     for (const Told& told : launches) {
       if (told.is_long || !is_asked(told)) continue;
@@ -196,7 +191,7 @@ std::vector<Told> told_launches(const Process& process,
 double least_giant_ns(std::vector<std::int64_t> times) {
   if (times.size() < 2) return static_cast<double>(kLongAlone);
   times.erase(std::ranges::max_element(times));
-  return kGiant * stats::quantile_in_place(times, 0.5).value_or(0);
+  return kGiant * *stats::quantile_in_place(times, 0.5);
 }
 
 /// Where most launches wait for room, waiting is no usual launch.
@@ -205,8 +200,8 @@ void mark_those_that_wait(std::vector<Told>& launches) {
   for (const Told& told : launches) {
     if (!told.finds_full_queue) with_room.push_back(told.ns);
   }
-  if (with_room.size() < kFewestWithRoom || with_room.size() == launches.size()) return;
-  const double least = kWaits * stats::quantile_in_place(with_room, 0.5).value_or(0);
+  if (with_room.size() < kFewestWithRoom) return;
+  const double least = kWaits * *stats::quantile_in_place(with_room, 0.5);
   for (Told& told : launches) {
     if (told.finds_full_queue && static_cast<double>(told.ns) > least) told.is_long = true;
   }
@@ -286,8 +281,8 @@ std::optional<LaunchTail> launch_tail(const Process& process,
   tail.launches = all.size();
   tail.covered_ns = covered.all();
   const double giant = least_giant_ns(times);
-  tail.p50_ns = stats::quantile_in_place(times, 0.5).value_or(0);
-  if (all.size() >= kLeastForTail) tail.p99_ns = stats::quantile_in_place(times, 0.99).value_or(0);
+  tail.p50_ns = *stats::quantile_in_place(times, 0.5);
+  if (all.size() >= kLeastForTail) tail.p99_ns = *stats::quantile_in_place(times, 0.99);
   const Queues queues(process);
   for (Told& told : all) {
     const auto ns = static_cast<double>(told.ns);

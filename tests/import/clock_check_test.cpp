@@ -158,5 +158,131 @@ TEST(ClockCheck, SaysNothingOfCallsAlone) {
   EXPECT_EQ(checked(job).ahead_most_ns, std::nullopt);
 }
 
+TEST(ClockCheck, AQueueOfASecondIsPossible) {
+  for (const std::int64_t longer : {0, 1}) {
+    const std::int64_t begin = 10'000'004'000 + 1'000'000'000 + longer;
+    Job job = Job().call(10'000'000'000, 10'000'004'000, 1).kernel(begin, begin + 10, 1);
+    EXPECT_EQ(checked(job).trusted(), longer == 0) << longer;
+  }
+}
+
+TEST(ClockCheck, AnErrorOfConversionIsTenMicrosecondsAtMost) {
+  for (const std::int64_t longer : {0, 1}) {
+    Job device = Job().call(1'000'000, 1'004'000, 1);
+    device.kernel(1'020'000, 1'040'000 + longer, 1).wait_for_device(1'004'000, 1'030'000);
+    EXPECT_EQ(checked(device).ahead_least_ns, 10'000 + longer)
+        << "of a launch that returned as the wait began";
+    EXPECT_EQ(checked(device).trusted(), longer == 0);
+    const ClockCheck streams = checked(waiting_for_streams(12'000 + longer));
+    EXPECT_EQ(streams.trusted(), longer == 0);
+    EXPECT_EQ(streams.ahead_least_ns, longer == 0 ? std::nullopt : std::optional(10'001));
+  }
+}
+
+TEST(ClockCheck, AWaitForTheDeviceHasThreeNames) {
+  const struct {
+    const char* name;
+    activity::Purpose purpose;
+    std::int64_t begin_ns;
+    bool counts;
+  } cases[] = {
+      {"cudaDeviceSynchronize_v3020", activity::Purpose::wait, 1'005'000, true},
+      {"cuCtxSynchronize", activity::Purpose::wait, 1'005'000, true},
+      {"cudaThreadSynchronize", activity::Purpose::wait, 1'005'000, true},
+      {"cudaEventSynchronize", activity::Purpose::wait, 1'005'000, false},
+      {"cudaDeviceSynchronize", activity::Purpose::other, 1'005'000, false},
+      {"cudaDeviceSynchronize", activity::Purpose::wait, 1'004'000, true},
+      {"cudaDeviceSynchronize", activity::Purpose::wait, 1'003'999, false},  // before it returned
+      {"cudaDeviceSynchronize", activity::Purpose::wait, 1'030'001, false},  // ends before
+      {"cudaDeviceSynchronize", activity::Purpose::wait, 0, false},          // no begin
+  };
+  for (const auto& [name, purpose, begin_ns, counts] : cases) {
+    Job job = Job().call(1'000'000, 1'004'000, 1).kernel(1'020'000, 1'040'000, 1);
+    job.call(begin_ns, 1'030'000, 0, purpose, "main", name);
+    EXPECT_EQ(checked(job).ahead_least_ns, counts ? std::optional(10'000) : std::nullopt)
+        << name << " from " << begin_ns;
+  }
+}
+
+TEST(ClockCheck, AWaitIsForTheLastOfAllThatWasLaunched) {
+  Job job = Job().call(1'000'000, 1'001'000, 1).kernel(1'020'000, 1'045'000, 1);
+  job.call(1'002'000, 1'003'000, 2).kernel(1'021'000, 1'022'000, 2, kOther);
+  job.wait_for_device(900'000, 990'000);  // for nothing
+  job.wait_for_device(1'004'000, 1'030'000).wait_for_device(1'031'000, 1'042'000);
+  EXPECT_EQ(checked(job).ahead_least_ns, 15'000);
+}
+
+TEST(ClockCheck, AWaitForAStreamIsForCopiesAndFillsToo) {
+  for (const auto purpose : {activity::Purpose::copy, activity::Purpose::fill}) {
+    for (const char* const name : {"cudaStreamSynchronize_v3020", "cuStreamSynchronize"}) {
+      Job job;
+      for (std::uint32_t i = 0; i < 10; ++i) {
+        const std::int64_t at = 10'000'000'000 + std::int64_t{1'000'000} * i;
+        job.call(at, at + 4'000, i + 1, purpose, "main", "cudaMemcpyAsync");
+        job.transfer(at + 506'000, at + 518'000, false, {0, 1, 7}, i + 1);
+        job.call(at + 4'000, at + 20'000, 0, activity::Purpose::wait, "main", name);
+      }
+      job.transfer(0, 5, false, {0, 1, 9}, 1);               // without a time
+      job.transfer(1'000, 2'000, false, {0, 1, 9}, 99'999);  // that nobody called for
+      // Something was launched, so that there are clocks to compare, and ended late on a stream.
+      job.call(1'000'000, 1'001'000, 500).kernel(1'002'000, 19'000'000'000, 500, {0, 1, 8});
+      EXPECT_EQ(checked(job).ahead_least_ns, 498'000) << name;
+      job.process.trace.calls[5].begin_ns = 0;
+      EXPECT_EQ(checked(job).ahead_least_ns, std::nullopt) << "nine waits";
+    }
+  }
+}
+
+TEST(ClockCheck, TenWaitsForAStreamMustComeAfterWork) {
+  for (const int launches : {9, 10}) {
+    Job job = waiting_for_streams(500'000, {0, 1, 7}, launches);
+    job.call(5'000, 6'000, 0, activity::Purpose::wait, "main", "cudaStreamSynchronize");
+    EXPECT_EQ(checked(job).ahead_least_ns.has_value(), launches == 10) << launches;
+  }
+}
+
+TEST(ClockCheck, OfAllWaitsForStreamsTheShortestTells) {
+  Job job = waiting_for_streams(500'000);
+  job.process.trace.kernels[7].begin_ns -= 100'000;
+  job.process.trace.kernels[7].end_ns -= 100'000;
+  EXPECT_EQ(checked(job).ahead_least_ns, 398'000);
+  // The one before, 1 ms earlier, ends later.
+  job.process.trace.kernels[6].end_ns += 950'000;
+  EXPECT_EQ(checked(job).ahead_least_ns, 448'000);
+  EXPECT_EQ(checked(waiting_for_streams(500'000, {0, 1, 8})).ahead_least_ns, 498'000)
+      << "of two streams the first that ended";
+}
+
+TEST(ClockCheck, SaysByHowMuchItIsAheadAtMostAndNeverLessThanNothing) {
+  Job job = Job().call(1'000'000, 1'004'000, 1).kernel(999'995, 1'050'000, 1);
+  job.wait_for_device(1'005'000, 1'030'000);
+  EXPECT_EQ(checked(job).problem, "the GPU's clock is ahead of the host's, by 0 ns at most");
+  EXPECT_EQ(checked(job).ahead_most_ns, -5);
+}
+
+TEST(ClockCheck, MeasuresADriftInATenthOfASecondAndThreeWindows) {
+  EXPECT_TRUE(checked(steady(101, 5'000'000'000, 200, 1'000'000)).drift_ppm);
+  EXPECT_FALSE(checked(steady(101, 5'000'000'000, 200, 999'999)).drift_ppm) << "99,999,900 ns";
+  EXPECT_NEAR(checked(steady(20'000, -5'000'000'000, 200)).drift_ppm.value_or(0), 200, 1)
+      << "also where the clock is behind";
+  // Of ten seconds, these tenths have launches.
+  const auto in_windows = [](const std::vector<std::int64_t>& windows) {
+    Job job;
+    std::uint32_t id = 0;
+    for (const std::int64_t window : windows) {
+      for (std::int64_t i = 0; i < 50; ++i) {
+        const std::int64_t at = 10'000'000'000 + 100'000'000 * window + 1'000 * i;
+        job.call(at, at + 500, ++id);
+        const std::int64_t kernel = at + 5'000'000'000 + window * 10'000 + (i == 7 ? 0 : 900 + i);
+        job.kernel(kernel, kernel + 100, id);
+      }
+    }
+    return checked(job).drift_ppm;
+  };
+  EXPECT_EQ(in_windows({0, 100}), std::nullopt);
+  EXPECT_NEAR(in_windows({0, 45, 100}).value_or(0), 100, 1e-6) << "by the shortest of each";
+  EXPECT_NEAR(in_windows({0, 25, 45, 100}).value_or(0), 100, 1e-6);
+}
+
 }  // namespace
 }  // namespace launchgap::recording
