@@ -269,8 +269,8 @@ Idleness GpuGaps::within(std::int64_t from_ns, std::int64_t to_ns) const {
   result.span_ns = to_ns - from_ns;
   auto part = std::ranges::lower_bound(parts_, from_ns, {}, &IdlePart::end_ns);
   for (; part != parts_.end() && part->begin_ns < to_ns; ++part) {
-    const std::int64_t covered = std::min(part->end_ns, to_ns) - std::max(part->begin_ns, from_ns);
-    if (covered > 0) result.idle_ns[static_cast<std::size_t>(part->cause)] += covered;
+    result.idle_ns[static_cast<std::size_t>(part->cause)] +=
+        std::min(part->end_ns, to_ns) - std::max(part->begin_ns, from_ns);
   }
   return result;
 }

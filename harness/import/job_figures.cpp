@@ -57,9 +57,9 @@ void add_times(const Process& process, const KernelSeries& series, CountedKernel
   const auto [shortest, longest] = std::ranges::minmax(times);
   own.shortest_ns = static_cast<std::uint64_t>(shortest);
   own.longest_ns = static_cast<std::uint64_t>(longest);
-  own.p50_ns = stats::quantile_in_place(times, 0.5).value_or(0);
+  own.p50_ns = stats::quantile_in_place(times, 0.5);
   // Of fewer than a hundred there is no 1 in 100.
-  if (times.size() >= 100) own.p99_ns = stats::quantile_in_place(times, 0.99).value_or(0);
+  if (times.size() >= 100) own.p99_ns = stats::quantile_in_place(times, 0.99);
   if (times.size() > 1 && mean > 0)
     own.cv = std::sqrt(squares / static_cast<double>(times.size() - 1)) / mean;
 }
@@ -74,8 +74,7 @@ void add_calls(const KernelSeries& series,
   }
   if (times.empty()) return;
   own.first_call_ns = static_cast<double>(times.front());
-  if (times.size() > 1)
-    own.later_call_ns = stats::quantile_in_place(std::span(times).subspan(1), 0.5).value_or(0);
+  own.later_call_ns = stats::quantile_in_place(std::span(times).subspan(1), 0.5);
 }
 
 void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, CountedKernels& own) {
@@ -109,7 +108,7 @@ std::optional<std::int64_t> extent_of(const Process& process,
       begin = std::min(begin, its_begin);
       end = std::max(end, its_end);
     }
-    std::int64_t length() const { return end > begin ? end - begin : 0; }
+    std::int64_t length() const { return end - begin; }
   };
   Extent host, device;
   for (const activity::Call& call : process.trace.calls) {
@@ -125,7 +124,7 @@ std::optional<std::int64_t> extent_of(const Process& process,
   add_here(process.trace.transfers);
   add_here(process.trace.graphs);
   std::int64_t length = std::max(host.length(), device.length());
-  if (clocks_agree && device.begin != kNever) {
+  if (clocks_agree) {
     host.add(device.begin, device.end);
     length = host.length();
   }
@@ -249,9 +248,9 @@ std::optional<FirstLaunches> first_launches(const Process& process,
       firsts.push_back(own.front());
       std::array<std::int64_t, kLeastLater> next;
       std::copy_n(own.begin() + 1, kLeastLater, next.begin());
-      nexts.push_back(std::llround(stats::quantile_in_place(next, 0.5).value_or(0)));
+      nexts.push_back(std::llround(*stats::quantile_in_place(next, 0.5)));
       const auto first = static_cast<double>(own.front());
-      const double later = stats::quantile_in_place(std::span(own).subspan(1), 0.5).value_or(0);
+      const double later = *stats::quantile_in_place(std::span(own).subspan(1), 0.5);
       laters.push_back(std::llround(later));
       extra += std::max(0.0, first - later);
     }
@@ -260,12 +259,12 @@ std::optional<FirstLaunches> first_launches(const Process& process,
   if (firsts.empty()) return std::nullopt;
   found.kernels = firsts.size();
   const boost::math::chi_squared distribution(2 * static_cast<double>(firsts.size()));
-  found.chance = cdf(complement(distribution, std::max(statistic, 0.0)));
-  found.first_p50_ns = stats::quantile_in_place(firsts, 0.5).value_or(0);
-  found.later_p50_ns = stats::quantile_in_place(laters, 0.5).value_or(0);
-  found.next_p50_ns = stats::quantile_in_place(nexts, 0.5).value_or(0);
+  found.chance = cdf(complement(distribution, statistic));
+  found.first_p50_ns = *stats::quantile_in_place(firsts, 0.5);
+  found.later_p50_ns = *stats::quantile_in_place(laters, 0.5);
+  found.next_p50_ns = *stats::quantile_in_place(nexts, 0.5);
   found.extra_ns = std::llround(std::min(extra, 9e18));
-  const double limit = stats::quantile_in_place(all, 0.99).value_or(0);
+  const double limit = *stats::quantile_in_place(all, 0.99);
   const auto is_slow = [limit](std::int64_t ns) { return static_cast<double>(ns) > limit; };
   found.slow = static_cast<std::uint64_t>(std::ranges::count_if(all, is_slow));
   found.slow_firsts = static_cast<std::uint64_t>(std::ranges::count_if(firsts_of_all, is_slow));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "harness/device/host/recorder.h"
 #include "harness/import/own_events.h"
 
 namespace launchgap::recording {
@@ -123,6 +124,38 @@ TEST(CallNames, OfAmdAreKnown) {
   EXPECT_FALSE(is_of_amd("hip"));
   EXPECT_FALSE(is_of_amd("hippopotamus"));
   EXPECT_FALSE(is_of_amd("cudaLaunchKernel"));
+}
+
+TEST(CallNames, OfTheHostAreItsOwn) {
+  EXPECT_EQ(name_of_own_call(Domain::host, host::kQueueLaunch), "launch");
+  EXPECT_EQ(name_of_own_call(Domain::host, host::kAllocate), "allocate");
+  EXPECT_EQ(name_of_own_call(Domain::host, host::kRelease), "release");
+  EXPECT_EQ(name_of_own_call(Domain::host, 4242), "call 4242");
+}
+
+TEST(OwnEvents, AreThoseThatAreKept) {
+  activity::Trace trace;
+  // What begins at 0 is not kept, whatever its kind.
+  for (const std::int64_t begin : {0, 5}) {
+    trace.calls.push_back({begin, begin + 1, 1, 9, 4242, Domain::driver, Purpose::launch});
+    trace.kernels.push_back({begin, begin + 2, 1, 77, trace.name_index("k")});
+    trace.transfers.push_back({begin, begin + 3, 8, 1, 78, true});
+    trace.graphs.push_back({begin, begin + 4, 1, 1, 77});
+    trace.overheads.push_back({begin, begin + 5, 1, {}});
+  }
+  const auto is_kept = [](std::int64_t begin_ns, std::int64_t) { return begin_ns > 0; };
+  Process process = own_events(trace, 12, is_kept);
+  EXPECT_EQ(process.pid, 12u);
+  ASSERT_EQ(process.events(), 5u);
+  EXPECT_EQ(process.threads.at(process.trace.calls.at(0).thread), "9");
+  EXPECT_EQ(process.trace.name(process.trace.calls[0].id), "driver call 4242");
+  EXPECT_EQ(process.trace.name(process.trace.kernels.at(0).name), "k");
+  EXPECT_EQ(process.streams.at(process.trace.kernels[0].stream).number, 77u);
+  EXPECT_EQ(process.streams.at(process.trace.transfers.at(0).stream).number, 78u);
+  EXPECT_EQ(process.streams.at(process.trace.graphs.at(0).stream).number, 77u);
+  EXPECT_EQ(process.streams.at(0).gpu, 0u);
+  keep_only(process, [](std::int64_t, std::int64_t end_ns) { return end_ns > 7; });
+  EXPECT_EQ(process.events(), 3u);
 }
 
 }  // namespace

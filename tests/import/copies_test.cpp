@@ -64,5 +64,23 @@ TEST(Copies, ADigestTellsRanksAndTimesApart) {
   EXPECT_NE(digest_of(one.process), digest_of(ranked.process));
 }
 
+TEST(Copies, OfCopiesAndGraphsAreLeftOutTooAndRecordsWithoutTimesAreNone) {
+  Job job;
+  for (int i = 0; i < 2; ++i) {
+    job.transfer(100, 200, true).transfer(100, 200, false).graph(300, 400, 1).call(0, 50, 1);
+    job.transfer(100, 201, true).transfer(0, 200, true);
+  }
+  Recording recording = recording_of(std::move(job));
+  drop_copies(recording);
+  const activity::Trace& trace = recording.processes[0].trace;
+  EXPECT_EQ(trace.transfers.size(), 5u);
+  EXPECT_EQ(trace.graphs.size(), 1u);
+  EXPECT_EQ(trace.calls.size(), 2u);
+  ASSERT_EQ(recording.left_out.size(), 2u);
+  EXPECT_EQ(recording.left_out[0].what, "copies and fills that are in the file more than once");
+  EXPECT_EQ(recording.left_out[0].count, 3u);
+  EXPECT_EQ(recording.left_out[1].what, "graphs that are in the file more than once");
+}
+
 }  // namespace
 }  // namespace launchgap::recording

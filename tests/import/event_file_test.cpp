@@ -425,5 +425,20 @@ TEST_F(EventFile, IsLeftOffWhenAskedTo) {
   EXPECT_THROW(read(), Stopped);
 }
 
+TEST_F(EventFile, HasBlocksOf8192Events) {
+  for (const int n : {8192, 8193}) {
+    Process process = steady(n).process;
+    process.trace.kernels.clear();
+    const Read back = written(process);
+    EXPECT_EQ(back.blocks, n == 8192 ? 1u : 2u);
+    EXPECT_EQ(back.process.trace.calls, process.trace.calls);
+    EXPECT_THAT(text(), HasSubstr(R"("kind":"call","n":8192,"first_ns":10000000000,"last_ns":)"));
+  }
+}
+
+TEST_F(EventFile, AreBesideTheirRecords) {
+  EXPECT_EQ(events_of("a/records/x.jsonl"), fs::path("a/events/x.jsonl.gz"));
+}
+
 }  // namespace
 }  // namespace launchgap::recording

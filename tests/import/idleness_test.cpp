@@ -351,5 +351,68 @@ TEST(Stalls, OfAKernelThatBeginsLateTheWaitIsNotToBlame) {
   EXPECT_EQ(gaps.late_starts().count, 29u);
 }
 
+TEST(UnknownTime, IsTakenOutOfWhateverItIsIn) {
+  Job job = gap();
+  job.wait_for_device(900, 1200).call(1600, 1700, 2);  // waiting, program 400, launch 400
+  const struct {
+    std::vector<UnknownTime> unknown;
+    Expected idle;
+  } cases[] = {
+      {{}, {.launch = 400, .waiting = 200, .program = 400}},
+      {{{100, 1000}, {2000, 3000}}, {.launch = 400, .waiting = 200, .program = 400}},
+      {{{900, 1001}, {1999, 3000}}, {.launch = 399, .waiting = 199, .program = 400, .unknown = 2}},
+      {{{1100, 1150}, {1300, 1400}, {1450, 1500}, {1900, 5000}},
+       {.launch = 300, .waiting = 150, .program = 250, .unknown = 300}},
+      {{{1200, 1600}}, {.launch = 400, .waiting = 200, .unknown = 400}},
+      {{{1150, 1650}}, {.launch = 350, .waiting = 150, .unknown = 500}},
+      {{{500, 3000}}, {.unknown = 1000}},
+  };
+  for (const auto& [unknown, idle] : cases) {
+    const GpuGaps gaps(job.process, 0, true, unknown);
+    expect_idle(gaps.within(0, kEver), idle, std::to_string(unknown.size()));
+    EXPECT_EQ(gaps.unknown_ns(), idle.unknown);
+  }
+}
+
+TEST(UnknownTime, IsUnitedWhereItOverlapsOrTouches) {
+  Job job = gap().call(50, 60, 8).call(1200, 1250, 9).call(1300, 1310, 10).call(1900, 1950, 2);
+  job.call(2000, 2010, 11, Purpose::launch, "other").call(2200, 2250, 12, Purpose::launch, "third");
+  job.kernel(2100, 2150, 13).call(2050, 2060, 13, Purpose::launch, "other");
+  const auto unknown = unknown_times(job.process, launches_of(job.process, 0));
+  ASSERT_EQ(unknown.size(), 3u);
+  EXPECT_EQ(unknown[0].begin_ns, 50);
+  EXPECT_EQ(unknown[0].end_ns, 500);
+  EXPECT_EQ(unknown[1].begin_ns, 1200);
+  EXPECT_EQ(unknown[1].end_ns, 2100) << "of two of main until 2000, and from then on of another";
+  EXPECT_EQ(unknown[2].begin_ns, 2200);
+}
+
+TEST(Stalls, CountTheFirstTenthOfAMillisecondOfALaunch) {
+  for (const auto& [starts_ns, lost_ns] :
+       {std::pair(50'000, 50'800), std::pair(100'000, 100'800), std::pair(150'000, 100'800)}) {
+    Job job = Job().call(1'000, 1'100, 1).kernel(1'200, 300'000, 1);
+    job.wait_for_device(1'150, 300'500).call(300'800, 300'900, 2);
+    job.kernel(300'800 + starts_ns, 900'000, 2);
+    const GpuGaps gaps(job.process, 0, true);
+    ASSERT_EQ(gaps.stalls().size(), 1u);
+    EXPECT_EQ(gaps.stalls()[0].lost_ns, lost_ns);
+    EXPECT_EQ(gaps.stalls()[0].longest_ns, lost_ns);
+    EXPECT_EQ(gaps.stalls()[0].idle_ns, 500);
+  }
+}
+
+TEST(Stalls, AreSummedOverGapsByTheNameOfTheCall) {
+  Job job = Job().call(1'000, 1'100, 1).kernel(1'200, 2'000, 1);
+  job.wait_for_device(2'000, 2'300).wait_for_device(2'400, 2'500).call(3'000, 3'100, 2);
+  job.kernel(3'200, 4'000, 2).wait_for_device(4'000, 4'050).call(4'300, 4'400, 3);
+  job.kernel(4'500, 5'000, 3);
+  const GpuGaps gaps(job.process, 0, true);
+  ASSERT_EQ(gaps.stalls().size(), 1u);
+  EXPECT_EQ(gaps.stalls()[0].gaps, 2u);
+  EXPECT_EQ(gaps.stalls()[0].idle_ns, 450);
+  EXPECT_EQ(gaps.stalls()[0].lost_ns, 450);
+  EXPECT_EQ(gaps.stalls()[0].longest_ns, 400);
+}
+
 }  // namespace
 }  // namespace launchgap::recording

@@ -473,7 +473,8 @@ std::string causes_of_kernel(const std::vector<std::int64_t>& times) {
   std::int64_t at = kStart;
   std::uint32_t id = 0;
   const auto add = [&](std::int64_t ns, const char* name) {
-    job.call(at, at + ns, ++id).kernel(at + ns, at + ns + 1'000, id, kStream, name);
+    ++id;
+    job.call(at, at + ns, id).kernel(at + ns, at + ns + 1'000, id, kStream, name);
     at += ns + 5'000;
   };
   for (int i = 0; i < 1000; ++i) add(4'000, "a_kernel");

@@ -186,5 +186,45 @@ TEST(LaunchCases, OfGraphsHaveTheKernelsThatAreKnown) {
       << "of a graph that was recorded as a whole nobody knows";
 }
 
+TEST(LaunchCases, TellWhatWentOnBesideThem) {
+  Job job = Job().call(1000, 1100, 1).kernel(1500, 1600, 1, kStream);
+  job.call(1050, 1300, 0, Purpose::wait, "other").call(1400, 1450, 0, Purpose::release, "other");
+  job.call(1150, 1200, 0, Purpose::allocate).wait_for_device(1210, 1220);
+  job.transfer(1200, 1700, false, kOther).transfer(900, 1700, false, kOtherGpu);
+  job.process.trace.overheads.push_back({1010, 1030, 0, {}});
+  job.call(2000, 2100, 2, Purpose::launch_graph).kernel(2500, 2600, 2, kStream);
+  const auto all = launches(job);
+  const std::string_view name = "recorded/launch/stream:idle";
+  EXPECT_THAT(values(all, name, "api_record_ns"), ElementsAre(100));
+  EXPECT_THAT(values(all, name, "beside_calls_ns"), ElementsAre(50));
+  EXPECT_THAT(values(all, name, "beside_waits_ns"), ElementsAre(250)) << "of other threads";
+  EXPECT_THAT(values(all, name, "beside_allocations_ns"), ElementsAre(100)) << "of any";
+  EXPECT_THAT(values(all, name, "overlap_transfers_ns"), ElementsAre(300));
+  EXPECT_THAT(values(all, name, "overhead_ns"), ElementsAre(20));
+  for (const char* metric : {"beside_calls_ns", "beside_waits_ns", "overhead_ns", "kernel_ns"})
+    EXPECT_THAT(values(all, "recorded/graph/stream:idle", metric), IsEmpty()) << metric;
+}
+
+TEST(LaunchCases, TellNothingOfWhatTheProcessHasNot) {
+  const auto all = launches(Job().call(1000, 1100, 1).kernel(1500, 1600, 1, kStream));
+  for (const char* metric : {"beside_calls_ns",
+                             "beside_waits_ns",
+                             "beside_allocations_ns",
+                             "overlap_transfers_ns",
+                             "overhead_ns",
+                             "since_last_ns"})
+    EXPECT_THAT(values(all, "recorded/launch/stream:idle", metric), IsEmpty()) << metric;
+}
+
+TEST(LaunchCases, AreOfUnknownStreamsWhereClocksDisagree) {
+  Job job = Job().call(1000, 1100, 1).kernel(1500, 1600, 1).call(2000, 2100, 2);
+  const auto all = launch_cases(job.process, launches_of(job.process, 0), 0, true, false);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_THAT(values(all, kUnknown, "kernel_ns"), ElementsAre(100, -1));
+  EXPECT_THAT(values(all, kUnknown, "api_record_ns"), ElementsAre(100, 100));
+  EXPECT_THAT(values(all, kUnknown, "launch_ns"), IsEmpty());
+  EXPECT_EQ(all[0].end_ns, 2100);
+}
+
 }  // namespace
 }  // namespace launchgap::recording

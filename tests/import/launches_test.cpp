@@ -155,5 +155,14 @@ TEST(Tick, OfTooFewTimesIsOne) {
   EXPECT_EQ(tick_ns(same.process), 1);
 }
 
+TEST(Tick, IsOfTenTimesThatAreKnown) {
+  Job job;
+  for (std::int64_t i = 1; i <= 4; ++i) job.call(1'000 * i, 1'000 * i + 1'000, 1);
+  job.kernel(0, 70'000, 1);
+  EXPECT_EQ(tick_ns(job.process), 1) << "nine";
+  job.process.trace.kernels[0].begin_ns = 69'000;
+  EXPECT_EQ(tick_ns(job.process), 1'000);
+}
+
 }  // namespace
 }  // namespace launchgap::recording

@@ -73,5 +73,91 @@ TEST(SlowLaunches, MayBeNone) {
   EXPECT_THAT(slow_launches(RecordedCase()), IsEmpty());
 }
 
+TEST(SlowLaunches, AreTheSlowestOfAllBlocksByWhatIsKnown) {
+  RecordedCase own;
+  own.name = "recorded/launch/stream:busy";
+  for (std::int64_t i = 0; i < 8193; ++i) own.begin_ns.push_back(1'000 * i);
+  std::vector<double> calls(8193, 1), to_kernel(8193, 5);
+  calls[8192] = 9;
+  calls[8191] = 8;
+  calls[3] = to_kernel[8192] = Block::kMissing;
+  own.columns = {{"api_record_ns", calls}, {"launch_ns", to_kernel}};
+  const std::vector<SlowSampleRecord> slow = slow_launches(own);
+  ASSERT_EQ(slow.size(), SlowSampleRecord::kPerCase);
+  EXPECT_EQ(slow[0].sample, 8192u);
+  EXPECT_EQ(slow[0].block, 1);
+  EXPECT_THAT(slow[0].values, ElementsAre(Pair("api_record_ns", 9)));
+  EXPECT_EQ(slow[0].end_ns, 8'192'009);
+  EXPECT_EQ(slow[1].sample, 8191u);
+  EXPECT_EQ(slow[1].block, 0);
+  EXPECT_EQ(slow[1].end_ns, 8'191'008) << "on a busy stream until the call ends";
+  EXPECT_EQ(slow[2].sample, 0u);
+  EXPECT_EQ(slow[4].sample, 2u);
+  EXPECT_EQ(slow_launches(own).size(), SlowSampleRecord::kPerCase);
+}
+
+TEST(SlowLaunches, OfAnIdleStreamLastUntilTheKernelBeginsAndTheCallEnds) {
+  RecordedCase own;
+  own.name = "recorded/launch/stream:idle";
+  own.begin_ns = {100, 200};
+  own.columns = {{"api_record_ns", {70, 30}}, {"launch_ns", {50, 40}}};
+  const std::vector<SlowSampleRecord> slow = slow_launches(own);
+  ASSERT_EQ(slow.size(), 2u);
+  EXPECT_EQ(slow[0].end_ns, 170) << "its call went on";
+  EXPECT_EQ(slow[1].end_ns, 240);
+  own.columns.pop_back();
+  EXPECT_EQ(slow_launches(own)[0].metric, "api_record_ns") << "where no kernel is known";
+}
+
+TEST(SlowLaunches, WaitForWhatWasAskedForBeforeThemAndHasNotBegun) {
+  const struct {
+    const char* what;
+    Job also;
+    std::uint64_t waiting;
+  } cases[] = {
+      {"nothing", Job(), 0},
+      {"called before", Job().call(49'999, 49'999, 5).kernel(90'000, 91'000, 5), 1},
+      {"called at once", Job().call(50'000, 50'000, 5).kernel(90'000, 91'000, 5), 0},
+      {"begun right after", Job().call(40'000, 40'000, 5).kernel(50'001, 91'000, 5), 1},
+      {"begun at once", Job().call(40'000, 40'000, 5).kernel(50'000, 91'000, 5), 0},
+      {"three kernels of a graph",
+       Job()
+           .call(40'000, 40'000, 5, activity::Purpose::launch_graph)
+           .kernel(60'000, 61'000, 5)
+           .kernel(62'000, 63'000, 5)
+           .kernel(64'000, 65'000, 5),
+       3},
+      {"a graph as a whole",
+       Job().call(40'000, 40'000, 5, activity::Purpose::launch_graph).graph(60'000, 61'000, 5),
+       1},
+      {"a copy whose call is in two rows",
+       Job()
+           .call(40'000, 40'001, 5, activity::Purpose::copy)
+           .call(40'000, 40'001, 5, activity::Purpose::copy)
+           .transfer(60'000, 61'000, false, kStream, 5),
+       1},
+      {"a copy whose call or work has no time",
+       Job()
+           .call(0, 40'001, 5, activity::Purpose::copy)
+           .call(40'000, 41'000, 6, activity::Purpose::copy)
+           .transfer(60'000, 61'000, false, kStream, 5)
+           .transfer(0, 61'000, false, kStream, 6)
+           .call(41'000, 41'001, 7, activity::Purpose::copy)
+           .transfer(60'000, 61'000, false, kStream, 7),
+       1},
+  };
+  for (const auto& [what, also, waiting] : cases) {
+    Job job = also;
+    job.process.stream(kStream);
+    const RecordedLaunches launches = launches_of(job.process, 0);
+    std::vector<SlowSampleRecord> slow(1);
+    slow[0].begin_ns = 50'000;
+    count_waiting(slow, job.process, launches, 0);
+    EXPECT_EQ(slow[0].waiting, waiting) << what;
+    count_waiting(slow, job.process, launches, 1);
+    EXPECT_EQ(slow[0].waiting, 0u) << what << ", of another GPU";
+  }
+}
+
 }  // namespace
 }  // namespace launchgap::recording

@@ -97,5 +97,47 @@ TEST(StepVariation, FindsNoneBetweenStepsThatAreAlike) {
   EXPECT_LE(excluded, 8) << "the interval excludes 0 in 1 of 40 of such";
 }
 
+TEST(StepVariation, IsOfLaunchesThatBeginInAStepOnThisGpu) {
+  Job job;
+  std::uint32_t id = 0;
+  const auto launch = [&](std::int64_t at, std::int64_t ns, const Stream& stream) {
+    ++id;
+    job.call(at, at + ns, id).kernel(at + ns + 10, at + ns + 20, id, stream);
+  };
+  for (std::int64_t step = 1; step <= 4; ++step) {
+    const std::int64_t begin = 1'000'000 * step;
+    job.range(begin, begin + 500'000, "step");
+    for (const std::int64_t after : {0, 100'000, 200'000, 499'999})
+      launch(begin + after, 1'000 + after % 7 + 10 * step, kStream);
+    launch(begin + 500'000, 90'000, kStream);          // after it
+    launch(begin + 300'000, 9'000, kOtherGpu);         // elsewhere
+    job.call(begin + 330'000, begin + 340'000, ++id);  // lost
+    job.call(begin + 350'000, begin + 390'000, ++id, activity::Purpose::launch_graph);
+    job.kernel(begin + 391'000, begin + 392'000, id, kStream);
+  }
+  launch(900'000, 80'000, kStream);  // before all
+  const auto steps = steps_of(job.process, "step");
+  const auto launches = launches_of(job.process, 0);
+  const auto found = step_variation(job.process, launches, 0, steps, true);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].metric, "api_record_ns");
+  EXPECT_EQ(found[1].metric, "launch_ns");
+  for (const StepVariation& own : found) {
+    EXPECT_EQ(own.case_name, "recorded/launch/stream:idle");
+    EXPECT_EQ(own.steps, 4u);
+    EXPECT_LT(own.within.value, 0.01);
+    EXPECT_GT(own.within.value, 0);
+  }
+  const auto disagree = step_variation(job.process, launches, 0, steps, false);
+  ASSERT_EQ(disagree.size(), 1u);
+  EXPECT_EQ(disagree[0].case_name, "recorded/launch/stream:unknown");
+}
+
+TEST(Steps, HaveNumbersAndTimesThatCanBe) {
+  Job job = Job().range(0, 900, "step#1").range(500, 500, "step#2").range(500, 501, "step#3");
+  job.range(400, 900, "step#4").range(1, 2, "step#").range(10, 20, "step#18446744073709551615");
+  EXPECT_THAT(numbers(job, "step"), ElementsAre(18446744073709551615u, 4, 3));
+}
+
 }  // namespace
 }  // namespace launchgap::recording

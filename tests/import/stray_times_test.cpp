@@ -64,5 +64,38 @@ TEST(StrayTimes, AClockThatIsDaysAheadAndAJobThatPausesForADayStayAsTheyAre) {
   }
 }
 
+TEST(StrayTimes, AreADayAwayAndOfTenRecordsAtLeastAndOneOfAHundred) {
+  const struct {
+    int records;
+    std::size_t away;
+    std::int64_t by_ns;
+    std::int64_t without;
+  } cases[] = {
+      {9, 1, 2 * kDay, 0},
+      {10, 1, 2 * kDay, 1},
+      {10, 1, -2 * kDay, 1},
+      {199, 2, 2 * kDay, 0},
+      {199, 2, -2 * kDay, 0},
+      {200, 2, 2 * kDay, 2},
+      {200, 2, -2 * kDay, 2},
+      {200, 3, 2 * kDay, 0},
+      {20, 1, kDay, 1},
+      {20, 1, kDay - 1, 0},
+      {20, 1, -kDay, 1},
+      {20, 1, 1 - kDay, 0},
+  };
+  for (const auto& [records, away, by_ns, without] : cases) {
+    Job job;
+    for (int i = 0; i < records; ++i) job.kernel(3 * kDay, 3 * kDay, 0);
+    for (std::size_t i = 0; i < away; ++i) {
+      job.process.trace.kernels[i].begin_ns += by_ns;
+      job.process.trace.kernels[i].end_ns += by_ns;
+    }
+    const Recording recording = read(std::move(job));
+    EXPECT_EQ(without_time(recording.processes[0].trace.kernels), without)
+        << away << " of " << records << " by " << by_ns;
+  }
+}
+
 }  // namespace
 }  // namespace launchgap::recording
