@@ -189,9 +189,7 @@ class Join {
         continue;
       }
       const auto own = std::span(joined_.kernels).subspan(launch.first_kernel, launch.kernel_count);
-      if (own.size() > 1) {
-        std::ranges::sort(own, {}, [&](std::uint32_t k) { return trace_.kernels[k].begin_ns; });
-      }
+      std::ranges::sort(own, {}, [&](std::uint32_t k) { return trace_.kernels[k].begin_ns; });
       const Call& call = trace_.calls[launch.call];
       const std::int64_t begin_ns = trace_.kernels[own[0]].begin_ns;
       if (i >= launches_with_times_) {

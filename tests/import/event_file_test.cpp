@@ -418,13 +418,6 @@ TEST_F(EventFile, DoesNotTakeTheBlameForWhatIsMadeOfIt) {
       testing::ThrowsMessage<WriteError>("the disk is full"));
 }
 
-TEST_F(EventFile, IsLeftOffWhenAskedTo) {
-  written(one_of_each());
-  const SignalWatch watch;
-  raise(SIGINT);
-  EXPECT_THROW(read(), Stopped);
-}
-
 TEST_F(EventFile, HasBlocksOf8192Events) {
   for (const int n : {8192, 8193}) {
     Process process = steady(n).process;
@@ -438,6 +431,13 @@ TEST_F(EventFile, HasBlocksOf8192Events) {
 
 TEST_F(EventFile, AreBesideTheirRecords) {
   EXPECT_EQ(events_of("a/records/x.jsonl"), fs::path("a/events/x.jsonl.gz"));
+}
+
+TEST_F(EventFile, IsLeftOffWhenAskedTo) {
+  written(one_of_each());
+  const SignalWatch watch;
+  raise(SIGINT);
+  EXPECT_THROW(read(), Stopped);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "harness/trace/join.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -240,6 +242,120 @@ TEST(JoinCounts, AreDescribedInWords) {
   counts.early = 1;
   EXPECT_EQ(counts.describe_impossible(),
             "3 records dropped, 1 record of kernels that begin before their launch");
+}
+
+TEST(Join, AKernelIsEarlyBeyondTheErrorOfTheClocksAndOverlapsUntilTheCallReturns) {
+  const struct {
+    std::int64_t begin_ns;
+    std::uint64_t early, overlap;
+  } cases[] = {{900, 1, 0}, {989, 1, 0}, {990, 0, 1}, {1000, 0, 1}, {1099, 0, 1}, {1100, 0, 0}};
+  for (const auto& [begin_ns, early, overlap] : cases) {
+    Trace trace;
+    trace.calls = {call(1000, 1100, 1)};
+    trace.kernels = {kernel(begin_ns, 2000, 1)};
+    const Joined joined = join(trace, 10);
+    EXPECT_EQ(joined.counts.early, early) << begin_ns;
+    EXPECT_EQ(joined.counts.overlap, overlap) << begin_ns;
+    EXPECT_EQ(joined.launches[0].impossible, early == 1) << begin_ns;
+  }
+}
+
+TEST(Join, CallsNestUntilTheirEndAndInTheirOwnThread) {
+  Trace trace;
+  trace.calls = {call(1000, 2000, 1, 1),
+                 call(1000, 1500, 2, 1),   // begins with it
+                 call(1600, 2000, 3, 1),   // ends with it
+                 call(1200, 1300, 4, 2),   // of another thread
+                 call(1250, 1300, 5, 2),   // within that one
+                 call(1900, 2001, 6, 1),   // ends after it
+                 call(1950, 2000, 7, 1),   // within this one
+                 call(1400, 1500, 8, 2)};  // after the other one of its thread
+  const Joined joined = join(trace);
+  std::vector<std::uint32_t> outer;
+  for (const Launch& launch : joined.launches) outer.push_back(launch.call);
+  EXPECT_EQ(outer, (std::vector<std::uint32_t>{0, 3, 7, 5}));
+  EXPECT_EQ(joined.counts.nested, 4u);
+}
+
+TEST(Join, ACallWithoutATimeHasTheKernelsThatNoOtherHas) {
+  Trace trace;
+  trace.calls = {
+      call(0, 500, 1), call(900, 800, 2), call(0, 700, 3), call(1000, 1100, 3), call(0, 600, 0)};
+  trace.kernels = {kernel(5000, 5100, 1), kernel(6000, 6100, 2), kernel(7000, 7100, 3)};
+  const Joined joined = join(trace);
+  ASSERT_EQ(joined.launches.size(), 3u);
+  EXPECT_EQ(joined.launches[0].call, 3u);
+  EXPECT_FALSE(joined.launches[0].impossible);
+  EXPECT_EQ(joined.launches[1].begin_ns, 5000) << "of its kernel";
+  EXPECT_EQ(joined.launches[2].begin_ns, 900);
+  EXPECT_TRUE(joined.launches[1].impossible && joined.launches[2].impossible);
+  EXPECT_EQ(joined.counts.joined, 3u);
+  EXPECT_EQ(joined.counts.early, 0u);
+  EXPECT_EQ(joined.counts.zero, 3u);
+  EXPECT_EQ(joined.counts.inverted, 1u);
+}
+
+TEST(Join, AnOverheadIsCutToTheCallAndCountsForAllThatGoOn) {
+  Trace trace;
+  trace.calls = {call(1000, 2000, 1, 1), call(1500, 2500, 2, 2), call(3000, 3100, 3, 1)};
+  trace.overheads = {{500, 1200, 0, {}},
+                     {1600, 1700, 0, {}},
+                     {1650, 1800, 0, {}},
+                     {1900, 3000, 0, {}},
+                     {2900, 4000, 3, {}}};
+  const Joined joined = join(trace);
+  EXPECT_EQ(joined.launches[0].overhead_ns, 200 + 200 + 100);
+  EXPECT_EQ(joined.launches[1].overhead_ns, 200 + 600);
+  EXPECT_EQ(joined.launches[2].overhead_ns, 100) << "without a kernel until the call returns";
+}
+
+TEST(JoinCounts, AreAddedUp) {
+  JoinCounts counts;
+  std::uint64_t n = 0;
+  for (const auto member : {&JoinCounts::launches,
+                            &JoinCounts::kernels,
+                            &JoinCounts::joined,
+                            &JoinCounts::kernels_without_launch,
+                            &JoinCounts::launches_without_kernel,
+                            &JoinCounts::dropped,
+                            &JoinCounts::unknown,
+                            &JoinCounts::zero,
+                            &JoinCounts::inverted,
+                            &JoinCounts::early,
+                            &JoinCounts::duplicates,
+                            &JoinCounts::overlap,
+                            &JoinCounts::nested})
+    counts.*member = ++n;
+  counts += counts;
+  EXPECT_EQ(counts.launches, 2u);
+  EXPECT_EQ(counts.duplicates, 22u);
+  EXPECT_EQ(counts.nested, 26u);
+  EXPECT_EQ(counts.describe_impossible(),
+            "12 records dropped, 14 records of an unknown kind, 16 records without a time, 18 "
+            "records that end before they begin, 20 records of kernels that begin before their "
+            "launch, 22 records with another launch's correlation number");
+}
+
+TEST(LaunchTimes, AreOfLaunchesWithAKernelThatBelong) {
+  Trace trace = healthy(4);
+  trace.kernels.erase(trace.kernels.begin());
+  trace.kernels[1].begin_ns += 7;
+  EXPECT_EQ(launch_times(trace, join(trace), [](std::int64_t begin) { return begin != 1'010'000; }),
+            (std::vector<double>{5007, 5000}));
+}
+
+TEST(ScatterOfLaunches, IsFiveDeviationsOfTwentyOrMoreAndFiveMicrosecondsAtMost) {
+  const auto scatter = [](int n, double away) {
+    std::vector<double> times;
+    for (int i = 0; i < n; ++i) times.push_back(100 + (i % 2 == 0 ? away : -away));
+    times.push_back(std::nan(""));
+    return scatter_of_launches(times);
+  };
+  EXPECT_EQ(scatter(19, 10), 0);
+  EXPECT_EQ(scatter(20, 10), 75) << "5 x 1.4826 x 10, rounded up";
+  EXPECT_EQ(scatter(20, 0), 0);
+  EXPECT_EQ(scatter(20, 674), 4997);
+  EXPECT_EQ(scatter(20, 675), 5000);
 }
 
 }  // namespace
