@@ -1,5 +1,6 @@
 #include "harness/import/pickle.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -190,8 +191,7 @@ class Pickle::Machine {
     stack_.resize(begin);
   }
   void extend_last(Kind kind, std::size_t count) {
-    if (stack_.size() < bottom() + count + 1) fail("it takes from an empty stack");
-    extend(kind, stack_.size() - count);
+    extend(kind, stack_.size() - std::min(count, stack_.size()));
   }
 
   // The memo.
@@ -216,8 +216,8 @@ class Pickle::Machine {
     const std::string digits = line();
     std::uint64_t number = 0;
     const char* const end = digits.data() + digits.size();
-    if (digits.empty() || std::from_chars(digits.data(), end, number).ptr != end)
-      fail("a number is none");
+    const auto [ptr, failed] = std::from_chars(digits.data(), end, number);
+    if (failed != std::errc() || ptr != end) fail("a number is none");
     return number;
   }
 
@@ -266,7 +266,7 @@ class Pickle::Machine {
     std::uint64_t magnitude = 0;
     const auto [ptr, failed] = std::from_chars(begin, end, magnitude);
     if (failed == std::errc::result_out_of_range) fail("it has an int of more than 64 bits");
-    if (begin == end || ptr != end || failed != std::errc()) fail("an int is none");
+    if (failed != std::errc() || ptr != end) fail("an int is none");
     return integer(negative, magnitude);
   }
 
@@ -295,8 +295,8 @@ class Pickle::Machine {
     const std::string digits = line();
     double value = 0;
     const char* const end = digits.data() + digits.size();
-    if (digits.empty() || std::from_chars(digits.data(), end, value).ptr != end)
-      fail("a float is none");
+    const auto [ptr, failed] = std::from_chars(digits.data(), end, value);
+    if (failed != std::errc() || ptr != end) fail("a float is none");
     return real(value);
   }
   Value real_in_bytes() {

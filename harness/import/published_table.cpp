@@ -36,7 +36,7 @@ std::string_view without_blanks(std::string_view text) {
 /// "cuBLAS 7.5", whether the version has a cell of its own or stands behind the name.
 std::string software_text(std::string_view library, std::string_view version) {
   std::string text(library);
-  const bool has_it = !version.empty() && text.ends_with(fmt::format(" {}", version));
+  const bool has_it = text.ends_with(fmt::format(" {}", version));
   if (!version.empty() && !has_it) text += fmt::format("{}{}", text.empty() ? "" : " ", version);
   return text;
 }

@@ -108,9 +108,6 @@ bool is_xplane(std::string_view begin) {
 
 [[noreturn]] void refuse(const std::string& begin) {
   if (begin.empty()) throw Error("it is empty");
-  for (const UnsupportedFormat& stranger : kUnsupportedFormats) {
-    if (begin.starts_with(stranger.begin)) throw Error(std::string(stranger.what));
-  }
   if (begin.find_first_not_of('\0') == std::string::npos)
     throw Error("it begins with zeros only: copy it again");
   if (is_xplane(begin)) throw Error("it is an XPlane of TensorFlow or JAX, {}", kNotTensorflows);
@@ -206,6 +203,10 @@ constexpr Form kForms[] = {
 
 Recording read_known(const std::filesystem::path& file) {
   const std::string begin = beginning(file);
+  // First, since what zstd compressed begins as a pickle does.
+  for (const UnsupportedFormat& stranger : kUnsupportedFormats) {
+    if (begin.starts_with(stranger.begin)) throw Error(std::string(stranger.what));
+  }
   const auto form = std::ranges::find_if(kForms, [&](const Form& one) { return one.is(begin); });
   if (form == std::end(kForms)) refuse(begin);
   return form->read(file);

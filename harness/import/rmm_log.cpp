@@ -55,7 +55,6 @@ constexpr Dialect kDialects[] = {
      kManagerColumns}};
 
 const Dialect* dialect_of(std::string_view begin) {
-  if (begin.starts_with("\xEF\xBB\xBF")) begin.remove_prefix(3);
   const auto found = std::ranges::find_if(
       kDialects, [&](const Dialect& dialect) { return begin.starts_with(dialect.begin); });
   return found == std::end(kDialects) ? nullptr : &*found;
@@ -125,7 +124,6 @@ class Log {
       }
       take(line);
     }
-    if (process_.threads.empty()) process_.thread("not recorded");
     if (process_.allocations.empty()) throw Error("it is a log of RMM without a single event");
     if (went_back_ > 0)
       recording_.remarks.push_back(fmt::format(
@@ -145,7 +143,6 @@ class Log {
   void read_head(std::string_view line) {
     const Dialect* const dialect = dialect_of(line);
     if (!dialect) fail("it is no head of a log of RMM");
-    if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     std::vector<std::string> names;
     if (!split(line, names)) fail("a quote is not closed");
     for (const Dialect::Column& column : dialect->columns) {

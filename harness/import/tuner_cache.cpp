@@ -19,18 +19,13 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kOldFailureMs = 1e20;
 constexpr std::size_t kLongestText = 300, kMostParameters = 64;
 
-/// What RapidJSON tells of a cache file.
-class CacheHandler {
+/// What RapidJSON tells of a cache file; numbers come as their text.
+class CacheHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CacheHandler> {
  public:
   CacheHandler(TunerCache& cache, const TextStream& stream) : cache_(cache), stream_(stream) {}
 
   bool Null() { return value("null", false); }
   bool Bool(bool given) { return value(given ? "true" : "false", false); }
-  bool Int(int) { return true; }  // numbers come as their text
-  bool Uint(unsigned) { return true; }
-  bool Int64(std::int64_t) { return true; }
-  bool Uint64(std::uint64_t) { return true; }
-  bool Double(double) { return true; }
   bool RawNumber(const char* text, rapidjson::SizeType size, bool) {
     return value({text, size}, true);
   }

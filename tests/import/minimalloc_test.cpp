@@ -32,6 +32,36 @@ TEST_F(Minimalloc, WhatEndsWhenSomethingBeginsMakesRoomForIt) {
                           Allocation{10, 1, 4, 0, 0, 0, Action::release}));
 }
 
+TEST_F(Minimalloc, WhatHappensAtOnceIsInTheOrderOfTheFile) {
+  std::vector<std::pair<std::uint64_t, bool>> order;
+  for (const Allocation& one : events(kColumns + "b1,5,9,1\n\nb2,0,5,2\nb3,5,9,3\nb4,0,5,4\n"))
+    order.emplace_back(one.address, one.action == Action::allocate);
+  EXPECT_THAT(order,
+              ElementsAre(Pair(2, true),
+                          Pair(4, true),
+                          Pair(2, false),
+                          Pair(4, false),
+                          Pair(1, true),
+                          Pair(3, true),
+                          Pair(1, false),
+                          Pair(3, false)));
+  EXPECT_THAT(refusal("b1,5,9,1\n\nb2,0,5,x\n"), HasSubstr("line 4: "));
+}
+
+TEST_F(Minimalloc, SaysWhatItIs) {
+  const Recording recording = read_minimalloc(file(kColumns + "b1,5,9,1\n"));
+  EXPECT_EQ(recording.recorder, "minimalloc");
+  EXPECT_EQ(recording.form, "CSV");
+  EXPECT_EQ(recording.clock, "none: times are steps");
+  EXPECT_THAT(recording.processes.at(0).threads, ElementsAre("not recorded"));
+}
+
+TEST_F(Minimalloc, LinesAreAsLongAs4096Bytes) {
+  const auto with_name = [](std::size_t size) { return std::string(size - 6, 'b') + ",0,3,4\n"; };
+  EXPECT_THAT(events(kColumns + with_name(4096)), SizeIs(2));
+  EXPECT_EQ(refusal(with_name(4097)), "line 2 (byte 20) is longer than 4096 bytes");
+}
+
 TEST_F(Minimalloc, ColumnsStandInAnyOrderUnderAnyOfTheirNames) {
   const auto usual = events(kColumns + "b1,0,3,4\n");
   EXPECT_EQ(events("size,note,end,start,buffer\r\n4,x,3,0,b1\r\n\r\n"), usual);
@@ -55,6 +85,8 @@ TEST_F(Minimalloc, NumbersReachToTheirLimitsAndNoFurther) {
        {"b1,0,3\n", "b1,0,x,4\n", "b1,0,3,4 \n", "b1,-1,3,4\n", "b1,,3,4\n"})
     EXPECT_THAT(refusal(bad), HasSubstr("line 2: it has no lower, upper and size")) << bad;
   EXPECT_EQ(refusal(""), "it has no blocks");
+  EXPECT_EQ(error_of([&] { events("id,lower,upper\nb1,0,3\n"); }),
+            "line 1: it has not the columns id, lower, upper and size");
 }
 
 }  // namespace

@@ -47,6 +47,20 @@ TEST_F(TextLinesTest, ALongLineIsWhole) {
   EXPECT_THAT(all(of(longest)), ElementsAre(longest));
 }
 
+// Behind more than is read at once.
+TEST_F(TextLinesTest, BytesAndLinesAreCountedFromTheBeginning) {
+  const std::string line(200'000, 'x');
+  TextLines lines =
+      of(line + "\n" + line + "\n" + line + "\n" + std::string(kLongest + 1, 'x') + "\n");
+  std::string_view read;
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    ASSERT_TRUE(lines.next(read));
+    EXPECT_EQ(lines.number(), number);
+    EXPECT_EQ(read.size(), line.size());
+  }
+  EXPECT_THAT(error_of([&] { lines.next(read); }), HasSubstr("line 4 (byte 600003) is longer"));
+}
+
 TEST_F(TextLinesTest, ALineThatIsTooLongIsNamed) {
   for (const std::string end : {"", "\ntwo\n"}) {
     TextLines lines = of("one\n" + std::string(kLongest + 1, 'x') + end);
