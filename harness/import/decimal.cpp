@@ -68,7 +68,6 @@ std::optional<Whole> whole(const Decimal& number, int shift) {
   Whole result;
   const int point = number.point + shift;  // so many digits are before the point
   if (number.count == 0) return result;
-  if (point > 20) return std::nullopt;
   for (int i = 0; i < point; ++i) {
     const auto digit = static_cast<std::uint64_t>(
         i < number.count ? number.digits[static_cast<std::size_t>(i)] - '0' : 0);

@@ -1,6 +1,7 @@
 #include "harness/import/decimal.h"
 
 #include <limits>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -80,6 +81,23 @@ TEST(Decimal, WholeNumbersMayBeWrittenWithAFraction) {
   EXPECT_EQ(integer_of("7.000000000000000000000000000000000000000000000000000000001"),
             std::nullopt);
   EXPECT_EQ(integer_of("0.00000000000000000000000000000000000000000001"), std::nullopt);
+}
+
+TEST(Decimal, DigitsThatAreNotKeptCountUnlessTheyAreZero) {
+  const std::string zeros(39, '0');  // behind a digit as many as are kept
+  EXPECT_EQ(integer_of("7." + zeros), 7);
+  EXPECT_EQ(integer_of("7." + zeros + "00"), 7);
+  EXPECT_EQ(integer_of("7." + zeros + "1"), std::nullopt);
+  EXPECT_EQ(integer_of("7." + zeros + "10"), std::nullopt);
+  EXPECT_EQ(integer_of("7." + zeros + "01"), std::nullopt);
+}
+
+TEST(Decimal, PowersOfTenReachTo1000) {
+  for (const char* const zero : {"0e1000", "0e-1000", "0E+1000"}) EXPECT_EQ(integer_of(zero), 0);
+  for (const char* const none : {"0e1001", "0e-1001", "0e99999999999999999999", "1e1000"})
+    EXPECT_EQ(integer_of(none), std::nullopt) << none;
+  EXPECT_EQ(natural_of("100000000000000000000e-1"), 10'000'000'000'000'000'000u) << "21 digits";
+  EXPECT_EQ(natural_of("100000000000000000000"), std::nullopt);
 }
 
 TEST(Decimal, NaturalNumbersReachTo2To64) {
