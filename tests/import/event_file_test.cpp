@@ -23,7 +23,7 @@ using testing::HasSubstr;
 template <class Integer>
 constexpr Integer kLeast = std::numeric_limits<Integer>::min();
 template <class Integer>
-constexpr Integer kMost = std::numeric_limits<Integer>::max();
+constexpr Integer kMostInteger = std::numeric_limits<Integer>::max();
 
 /// A file of events in a folder of its own.
 struct EventFile : testing::Test {
@@ -109,9 +109,9 @@ Process one_of_each() {
 
 TEST_F(EventFile, GivesBackEveryField) {
   using namespace activity;
-  constexpr auto k32 = kMost<std::uint32_t>;
-  constexpr auto k64 = kMost<std::uint64_t>;
-  constexpr auto kEarly = kLeast<std::int64_t>, kLate = kMost<std::int64_t>;
+  constexpr auto k32 = kMostInteger<std::uint32_t>;
+  constexpr auto k64 = kMostInteger<std::uint64_t>;
+  constexpr auto kEarly = kLeast<std::int64_t>, kLate = kMostInteger<std::int64_t>;
   Process process;
   process.pid = k64;
   process.rank = kLeast<std::int64_t>;
@@ -121,7 +121,7 @@ TEST_F(EventFile, GivesBackEveryField) {
   process.trace.calls = {{kEarly, kLate, k32, 2, 1, Domain::runtime, Purpose::wait},
                          {1, 2, 3, 0, 2, Domain::host, Purpose::other},
                          {4, 5, 6, 1, 0, Domain::driver, Purpose::launch_graph}};
-  constexpr auto kWide = kMost<std::int32_t>, kNarrow = kLeast<std::int32_t>;
+  constexpr auto kWide = kMostInteger<std::int32_t>, kNarrow = kLeast<std::int32_t>;
   process.trace.kernels = {{kLate, kEarly, k32, 2, 1, {kWide, kNarrow, -1}, {0, 7, kWide - 1}},
                            {1, 2, 3, 0, 2, {2, 3, 4}, {5, 6, 7}}};
   process.trace.transfers = {{-1, 0, k64, k32, 2, true}, {1, 2, 3, 4, 1, false}};

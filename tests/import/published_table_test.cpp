@@ -18,11 +18,11 @@ namespace {
 using namespace testing;
 namespace fs = std::filesystem;
 
-const std::string kHead =
+const std::string kPublishedHead =
     "gpu,benchmark,case,metric,unit,value,library,library_version,cuda,driver,algorithm,source,"
     "licence\n";
 
-/// A row of kHead; what is not said is as in most tables.
+/// A row of kPublishedHead; what is not said is as in most tables.
 struct Line {
   std::string gpu = "A100", benchmark = "matmul/shapes", name = "shape:10x10x50/type:fp32",
               metric = "tflops", unit = "TFLOP/s", value = "1.5", library = "cuBLAS",
@@ -68,7 +68,7 @@ struct Published : TextFile {
       return message.substr(std::min(message.size(), path.string().size()));
     }
   }
-  std::string says_of(const Line& line) const { return says(kHead + line.text()); }
+  std::string says_of(const Line& line) const { return says(kPublishedHead + line.text()); }
 };
 
 TEST_F(Published, ValuesStandByGpuFamilyAndCase) {
@@ -81,7 +81,7 @@ TEST_F(Published, ValuesStandByGpuFamilyAndCase) {
   other.value = "3";
   other.algorithm = "Winograd";
   other.version = "";
-  tables.read(file(kHead + Line().text() + other.text() + time_of_it("8").text()));
+  tables.read(file(kPublishedHead + Line().text() + other.text() + time_of_it("8").text()));
   ASSERT_EQ(tables.gpus().size(), 2u);
   const auto& [first, families] = *tables.gpus().begin();
   EXPECT_EQ(first, (PublishedGpu{"A100", "12.4", ""}));
@@ -115,7 +115,7 @@ TEST_F(Published, ASoftwareHasItsVersionOnce) {
     line.library = library;
     line.version = version;
     PublishedTables tables(benchmarks);
-    tables.read(file(kHead + line.text()));
+    tables.read(file(kPublishedHead + line.text()));
     EXPECT_EQ(tables.gpus().begin()->second.begin()->second.begin()->second.origin->software,
               software);
   }
@@ -149,18 +149,19 @@ TEST_F(Published, HeadsNameTheirColumnsOnce) {
 
 TEST_F(Published, LinesThatCannotBeReadAreNamed) {
   const std::string good = Line().text();
-  EXPECT_EQ(says(kHead + good + "A100,matmul\n"), ", line 3: 2 cells under 13 columns");
-  EXPECT_EQ(says(kHead + good.substr(0, good.size() - 1)),
+  EXPECT_EQ(says(kPublishedHead + good + "A100,matmul\n"), ", line 3: 2 cells under 13 columns");
+  EXPECT_EQ(says(kPublishedHead + good.substr(0, good.size() - 1)),
             ": its last line has no end; the file may be cut off");
-  EXPECT_EQ(says(kHead + "\xFF" + good), ", line 2: not UTF-8; save it as UTF-8");
-  EXPECT_EQ(says(kHead + "\"" + good), ", line 2: a quote that is never closed");
-  EXPECT_THAT(says(kHead + "\xEF\xBB\xBF" + good), StartsWith(", line 2, column gpu: '\\ufeff"))
+  EXPECT_EQ(says(kPublishedHead + "\xFF" + good), ", line 2: not UTF-8; save it as UTF-8");
+  EXPECT_EQ(says(kPublishedHead + "\"" + good), ", line 2: a quote that is never closed");
+  EXPECT_THAT(says(kPublishedHead + "\xEF\xBB\xBF" + good),
+              StartsWith(", line 2, column gpu: '\\ufeff"))
       << "a mark is one at the beginning alone";
 }
 
 TEST_F(Published, LinesAreAsLongAs64KiB) {
   const auto padded = [&](std::size_t size) {
-    return kHead + std::string(size - Line().text().size() + 1, ' ') + Line().text();
+    return kPublishedHead + std::string(size - Line().text().size() + 1, ' ') + Line().text();
   };
   EXPECT_EQ(says(padded(1 << 16)), "");
   EXPECT_THAT(says(padded((1 << 16) + 1)), HasSubstr("line 2"));
@@ -304,7 +305,7 @@ TEST_F(Published, ARateAndATimeMustSayTheSame) {
   Line rate;
   rate.value = "1";
   const auto of = [&](const std::string& ns) {
-    return says(kHead + rate.text() + time_of_it(ns).text());
+    return says(kPublishedHead + rate.text() + time_of_it(ns).text());
   };
   for (const char* const good : {"5", "10", "20"}) EXPECT_EQ(of(good), "") << good;
   EXPECT_EQ(of("4"),
@@ -313,19 +314,22 @@ TEST_F(Published, ARateAndATimeMustSayTheSame) {
   EXPECT_EQ(of("21"),
             ", line 3, column value: with the tflops in line 2 it makes 2.1e+04 operations, and "
             "the case has 1e+04");
-  EXPECT_EQ(says(kHead + time_of_it("21").text() + rate.text()),
+  EXPECT_EQ(says(kPublishedHead + time_of_it("21").text() + rate.text()),
             ", line 3, column value: with the device_ns in line 2 it makes 2.1e+04 operations, and "
             "the case has 1e+04");
   Line third;
   third.metric = "call_ns";
   third.unit = "ns";
   third.value = "1";
-  EXPECT_EQ(says(kHead + rate.text() + third.text()), "") << "which says nothing of operations";
-  EXPECT_EQ(says(kHead + third.text() + rate.text()), "");
+  EXPECT_EQ(says(kPublishedHead + rate.text() + third.text()), "")
+      << "which says nothing of operations";
+  EXPECT_EQ(says(kPublishedHead + third.text() + rate.text()), "");
 }
 
 TEST_F(Published, ACaseHasOneOriginAndEachMetricOnce) {
-  const auto of = [&](const std::string& second) { return says(kHead + Line().text() + second); };
+  const auto of = [&](const std::string& second) {
+    return says(kPublishedHead + Line().text() + second);
+  };
   EXPECT_EQ(of(Line().text()),
             ", line 3, column case: a value of it is in line 2 already; a file has one library of "
             "a GPU");
@@ -349,7 +353,7 @@ TEST_F(Published, ACaseHasOneOriginAndEachMetricOnce) {
 }
 
 TEST_F(Published, AnotherTableIsNamed) {
-  const fs::path first = file(kHead + Line().text());
+  const fs::path first = file(kPublishedHead + Line().text());
   const fs::path second = first.parent_path() / "second";
   fs::copy(first, second);
   PublishedTables tables(benchmarks);
@@ -364,7 +368,7 @@ TEST_F(Published, AnotherTableIsNamed) {
 TEST_F(Published, ThereAreNoMoreValuesThanTheirLimit) {
   Line another;
   another.gpu = "H100";
-  const std::string two = kHead + Line().text() + another.text();
+  const std::string two = kPublishedHead + Line().text() + another.text();
   EXPECT_EQ(says(two, 2), "");
   EXPECT_EQ(says(two, 1),
             ", line 3, column value: these are more than 1 values: make several sessions of them");
@@ -382,7 +386,7 @@ TEST_F(Published, TablesAreAsLongAs512MiB) {
 }
 
 TEST_F(Published, TablesAreKnownByTheirFirstLine) {
-  EXPECT_TRUE(is_published_sheet(file(kHead)));
+  EXPECT_TRUE(is_published_sheet(file(kPublishedHead)));
   EXPECT_TRUE(is_published_sheet(file("\xEF\xBB\xBFmetric, gpu,case ,benchmark,and more\n")));
   EXPECT_TRUE(is_published_sheet(file("gpu,benchmark,case,metric")));
   for (const char* const other : {"",
@@ -393,10 +397,12 @@ TEST_F(Published, TablesAreKnownByTheirFirstLine) {
                                   "\"gpu,benchmark,case,metric\n"})
     EXPECT_FALSE(is_published_sheet(file(other))) << other;
   EXPECT_FALSE(is_published_sheet("/nowhere"));
-  EXPECT_FALSE(is_published_sheet(file(kHead.substr(0, kHead.size() - 1) +
-                                       std::string((1 << 16) - kHead.size() + 2, ' ') + "\n")));
-  EXPECT_TRUE(is_published_sheet(file(kHead.substr(0, kHead.size() - 1) +
-                                      std::string((1 << 16) - kHead.size() + 1, ' ') + "\n")));
+  EXPECT_FALSE(
+      is_published_sheet(file(kPublishedHead.substr(0, kPublishedHead.size() - 1) +
+                              std::string((1 << 16) - kPublishedHead.size() + 2, ' ') + "\n")));
+  EXPECT_TRUE(
+      is_published_sheet(file(kPublishedHead.substr(0, kPublishedHead.size() - 1) +
+                              std::string((1 << 16) - kPublishedHead.size() + 1, ' ') + "\n")));
 }
 
 // --- Their session ---
@@ -445,9 +451,10 @@ TEST_F(PublishedSessions, HaveADevicePerGpuAndSoftware) {
   other.source = "another sheet";
   elsewhere.benchmark = "others/thing";
   elsewhere.name = "n:1";
-  const ImportRequest asked = request(
-      {file(kHead + Line().text() + time_of_it("8").text() + elsewhere.text() + same_gpu.text()),
-       second(kHead + other.text())});
+  const ImportRequest asked =
+      request({file(kPublishedHead + Line().text() + time_of_it("8").text() + elsewhere.text() +
+                    same_gpu.text()),
+               second(kPublishedHead + other.text())});
   EXPECT_THAT(import_published(asked),
               ElementsAre("5 values of 2 GPUs with 3 sets of CUDA and driver, published by 2 "
                           "sources: nothing was measured here"));
@@ -486,7 +493,7 @@ TEST_F(PublishedSessions, HaveADevicePerGpuAndSoftware) {
 TEST_F(PublishedSessions, AreReadableText) {
   Line line;
   line.source = "Größe";
-  import_published(request({file(kHead + line.text())}));
+  import_published(request({file(kPublishedHead + line.text())}));
   std::ifstream in(folder_.path() / "session" / "session.json");
   const std::string text(std::istreambuf_iterator<char>(in), {});
   EXPECT_THAT(text, StartsWith("{\n \""));
@@ -494,7 +501,7 @@ TEST_F(PublishedSessions, AreReadableText) {
 }
 
 TEST_F(PublishedSessions, OfOneSetSayNoMoreThanThat) {
-  EXPECT_THAT(import_published(request({file(kHead + Line().text())})),
+  EXPECT_THAT(import_published(request({file(kPublishedHead + Line().text())})),
               ElementsAre("1 value of 1 GPU, published by 1 source: nothing was measured here"));
 }
 
@@ -508,7 +515,7 @@ TEST_F(PublishedSessions, BeyondALimitSayThatTheyHaveNone) {
 }
 
 TEST_F(PublishedSessions, AreOfTablesAlone) {
-  const fs::path table = file(kHead), other = second("x\n");
+  const fs::path table = file(kPublishedHead), other = second("x\n");
   EXPECT_TRUE(are_published_sheets(request({table, table})));
   EXPECT_FALSE(are_published_sheets(request({other, other})));
   for (const auto& files : {std::vector{table, other}, std::vector{other, table}}) {
@@ -521,7 +528,7 @@ TEST_F(PublishedSessions, AreOfTablesAlone) {
 }
 
 TEST_F(PublishedSessions, LeaveNothingOfATableThatCannotBe) {
-  EXPECT_THROW(import_published(request({file(kHead)})), UsageError);
+  EXPECT_THROW(import_published(request({file(kPublishedHead)})), UsageError);
   EXPECT_FALSE(fs::exists(folder_.path() / "session"));
 }
 

@@ -12,8 +12,8 @@ namespace {
 
 using namespace testing;
 
-constexpr std::int64_t kSecond = 1'000'000'000, kDay = 86'400 * kSecond;
-const std::string kHead = "Thread,Time,Action,Pointer,Size,Stream\n";
+constexpr std::int64_t kSecond = 1'000'000'000, kOneDay = 86'400 * kSecond;
+const std::string kLogHead = "Thread,Time,Action,Pointer,Size,Stream\n";
 const std::string kHead2019 =
     "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,"
     "Start,End,Elapsed,Location\n";
@@ -29,13 +29,13 @@ struct RmmLog : TextFile {
 };
 
 TEST_F(RmmLog, AllThatALineSaysIsTaken) {
-  const Recording recording = read(kHead +
+  const Recording recording = read(kLogHead +
                                    "101,12:00:00.000001,allocate,0x7f0100,256,0x7f8a38001020\r\n"
                                    "102,12:00:00.000002,free,0x7f0100,256,0x7f8a38001020\r\n"
                                    "102,12:00:01.000000,allocate failure,(nil),132870728,0\r\n");
   const Process& process = recording.processes.front();
   EXPECT_THAT(process.threads, ElementsAre("101", "102"));
-  const std::int64_t noon = kDay + kDay / 2;
+  const std::int64_t noon = kOneDay + kOneDay / 2;
   using Action = AllocationAction;
   EXPECT_THAT(
       process.allocations,
@@ -48,7 +48,7 @@ TEST_F(RmmLog, AllThatALineSaysIsTaken) {
 
 TEST_F(RmmLog, OnlyWhatGoesBackIsSaidToGoBack) {
   const auto remarks = [&](const char* second) {
-    return read(kHead + "1,12:00:00.000002,allocate,0x10,256,0\n1,12:00:00." + second +
+    return read(kLogHead + "1,12:00:00.000002,allocate,0x10,256,0\n1,12:00:00." + second +
                 ",allocate,0x20,256,0\n")
         .remarks;
   };
@@ -60,7 +60,7 @@ TEST_F(RmmLog, OnlyWhatGoesBackIsSaidToGoBack) {
 /// then as pointers.
 TEST_F(RmmLog, StreamsAreNumbersOfTheirDialect) {
   const auto stream = [&](const std::string& time, const std::string& text) {
-    return events(kHead + "1," + time + ",allocate,0x10,256," + text + "\n").front().stream;
+    return events(kLogHead + "1," + time + ",allocate,0x10,256," + text + "\n").front().stream;
   };
   EXPECT_EQ(stream("12:00:00.000000", "0x7f8a38001020"), 0x7f8a38001020u);
   EXPECT_EQ(stream("12:00:00.000000", "10"), 0x10u);
@@ -71,7 +71,7 @@ TEST_F(RmmLog, StreamsAreNumbersOfTheirDialect) {
 }
 
 TEST_F(RmmLog, TimesRiseOnAfterMidnight) {
-  const auto all = events(kHead +
+  const auto all = events(kLogHead +
                           "1,23:59:59.500000,allocate,0x10,256,0\n"
                           "1,00:00:00.500000,free,0x10,256,0\n"
                           "1,23:00:00.000000,allocate,0x10,256,0\n"
@@ -82,7 +82,7 @@ TEST_F(RmmLog, TimesRiseOnAfterMidnight) {
 }
 
 TEST_F(RmmLog, AClockThatGoesBackIsCounted) {
-  const Recording recording = read(kHead +
+  const Recording recording = read(kLogHead +
                                    "1,12:00:02.000000,allocate,0x10,256,0\n"
                                    "1,12:00:01.000000,free,0x10,256,0\n"
                                    "1,12:00:03.000000,allocate,0x10,256,0\n");
@@ -123,11 +123,11 @@ TEST_F(RmmLog, WhatCannotBeTakenIsCounted) {
 
 TEST_F(RmmLog, TimesOfADayAreExactToTheirDigits) {
   const auto at = [&](const std::string& time) {
-    return events(kHead + "1," + time + ",allocate,0x10,256,0\n").front().at_ns - kDay;
+    return events(kLogHead + "1," + time + ",allocate,0x10,256,0\n").front().at_ns - kOneDay;
   };
   EXPECT_EQ(at("00:00:00"), 0);
   EXPECT_EQ(at("01:02:03"), (3600 + 120 + 3) * kSecond);
-  EXPECT_EQ(at("23:59:60"), kDay);
+  EXPECT_EQ(at("23:59:60"), kOneDay);
   EXPECT_EQ(at("00:00:00.5"), kSecond / 2);
   EXPECT_EQ(at("00:00:00:25"), kSecond / 4);
   EXPECT_EQ(at("00:00:00.123456789"), 123'456'789);
@@ -145,7 +145,7 @@ TEST_F(RmmLog, TimesOfADayAreExactToTheirDigits) {
                                 "12:00:00.1234567891",
                                 "12.00:00",
                                 "12:00.00"}) {
-    EXPECT_EQ(refusal(kHead + "1," + bad + ",allocate,0x10,256,0\n"),
+    EXPECT_EQ(refusal(kLogHead + "1," + bad + ",allocate,0x10,256,0\n"),
               fmt::format("line 2: '{}' is no time of a day", bad));
   }
 }
@@ -153,15 +153,15 @@ TEST_F(RmmLog, TimesOfADayAreExactToTheirDigits) {
 TEST_F(RmmLog, MidnightIsWhereTimesGoBackByMoreThanHalfADay) {
   const auto second = [&](const char* first, const char* then) {
     const auto all =
-        events(kHead + "1," + first + ",allocate,0x10,256,0\n1," + then + ",free,0x10,256,0\n");
+        events(kLogHead + "1," + first + ",allocate,0x10,256,0\n1," + then + ",free,0x10,256,0\n");
     return all[1].at_ns - all[0].at_ns;
   };
   EXPECT_EQ(second("12:00:00.000000", "00:00:00.000000"), 0);
-  EXPECT_EQ(second("12:00:00.000001", "00:00:00.000000"), kDay / 2 - 1000);
+  EXPECT_EQ(second("12:00:00.000001", "00:00:00.000000"), kOneDay / 2 - 1000);
 }
 
 TEST_F(RmmLog, EachLineThatGoesBackIsCounted) {
-  const Recording recording = read(kHead +
+  const Recording recording = read(kLogHead +
                                    "1,12:00:02.000000,allocate,0x10,256,0\n\n"
                                    "1,12:00:01.000000,allocate,0x20,256,0\n"
                                    "1,12:00:01.500000,allocate,0x30,256,0\n");
@@ -178,8 +178,9 @@ TEST_F(RmmLog, ThreadsMayBeMissing) {
 
 TEST_F(RmmLog, SaysWhichItIs) {
   const std::string line = "1,12:00:00,allocate,0x10,256,0\n";
-  EXPECT_EQ(read(kHead + line).form, "CSV, of its logging adaptor");
-  EXPECT_EQ(read("\xEF\xBB\xBF" + kHead + line).clock, "time of day, of which day is not recorded");
+  EXPECT_EQ(read(kLogHead + line).form, "CSV, of its logging adaptor");
+  EXPECT_EQ(read("\xEF\xBB\xBF" + kLogHead + line).clock,
+            "time of day, of which day is not recorded");
   const Recording old = read(kHead2019 + "Alloc,0,0x10,0,64,0,0,1,1,2,1,a:1\n");
   EXPECT_EQ(old.form, "CSV, of 2019");
   EXPECT_EQ(old.clock, "its start");
@@ -201,7 +202,7 @@ TEST_F(RmmLog, SecondsSinceItsStartAreFrom0To1e9) {
 
 TEST_F(RmmLog, WhatIsFreedHasTheSizeThatIsKnown) {
   const auto log = [](const std::string& lines) {
-    std::string text = kHead;
+    std::string text = kLogHead;
     for (std::size_t at = 0; at < lines.size(); ++at) text += lines[at] == ';' ? '\n' : lines[at];
     return text;
   };
@@ -256,7 +257,7 @@ TEST_F(RmmLog, LongFieldsAreCutInMessages) {
       std::string line;
       for (std::size_t i = 0; i < std::size(good); ++i)
         line += (i > 0 ? "," : "") + (i == place ? longest + (longer ? "x" : "") : good[i]);
-      const std::string refused = refusal(kHead + line + "\n");
+      const std::string refused = refusal(kLogHead + line + "\n");
       EXPECT_THAT(refused, HasSubstr(says));
       EXPECT_THAT(refused, HasSubstr("'" + longest + (longer ? "…'" : "'")));
     }
@@ -285,7 +286,7 @@ TEST_F(RmmLog, ALastLineThatLacksItsLastFieldIsCutOff) {
   for (const char* const torn : {"1,12:00:02,allocate,0x20,256,",
                                  "1,12:00:02,allocate,0x20,256",
                                  "1,\"12:00:02,allocate,0x20,256,0"}) {
-    const Recording recording = read(kHead + good + torn);
+    const Recording recording = read(kLogHead + good + torn);
     EXPECT_EQ(recording.processes.front().allocations.size(), 1u);
     ASSERT_EQ(recording.left_out.size(), 1u);
     EXPECT_EQ(recording.left_out[0].what, "last lines that are cut off");
@@ -294,7 +295,7 @@ TEST_F(RmmLog, ALastLineThatLacksItsLastFieldIsCutOff) {
 
 /// Its end alone is missing.
 TEST_F(RmmLog, AWholeLastLineIsTaken) {
-  EXPECT_EQ(events(kHead + "1,12:00:02.000000,allocate,0x10,256,0").size(), 1u);
+  EXPECT_EQ(events(kLogHead + "1,12:00:02.000000,allocate,0x10,256,0").size(), 1u);
 }
 
 TEST_F(RmmLog, WhatCannotBeNamesItsLine) {
@@ -302,28 +303,28 @@ TEST_F(RmmLog, WhatCannotBeNamesItsLine) {
   const struct {
     std::string text, says;
   } cases[] = {
-      {kHead, "without a single event"},
+      {kLogHead, "without a single event"},
       {"Thread,Time,Action,Pointer,Size\n" + good, "line 1: it is no head of a log of RMM"},
-      {kHead + good + "1,12:00:00.000000,allocate,0x20\n",
+      {kLogHead + good + "1,12:00:00.000000,allocate,0x20\n",
        "line 3: it has 4 fields, and its head 6"},
-      {kHead + "1,12:00:00.000000,allocate,0x20,1,0,7\n", "line 2: it has 7 fields"},
-      {kHead + "1,12:00:00.000000,allocate,0x20,-1,0\n", "line 2: '-1' is no size that can be"},
-      {kHead + "1,12:00:00.000000,allocate,0x20,99999999999999999999,0\n",
+      {kLogHead + "1,12:00:00.000000,allocate,0x20,1,0,7\n", "line 2: it has 7 fields"},
+      {kLogHead + "1,12:00:00.000000,allocate,0x20,-1,0\n", "line 2: '-1' is no size that can be"},
+      {kLogHead + "1,12:00:00.000000,allocate,0x20,99999999999999999999,0\n",
        "is no size that can be"},
-      {kHead + "1,12:00:00.000000,allocate,0x20,1125899906842625,0\n", "is no size that can be"},
-      {kHead + "1,12:00:00.000000,allocate,-5,1,0\n", "line 2: '-5' is no pointer"},
-      {kHead + "1,12:00:00.000000,allocate,0x20,1,stream\n", "line 2: 'stream' is no stream"},
-      {kHead + "1,12:00:00.000000,borrow,0x20,1,0\n", "line 2: 'borrow' is no action of RMM"},
-      {kHead + "1,24:00:00.000000,allocate,0x20,1,0\n", "is no time of a day"},
-      {kHead + "1,1:00:00.000000,allocate,0x20,1,0\n", "is no time of a day"},
-      {kHead + "1,12-00:00.000000,allocate,0x20,1,0\n", "is no time of a day"},
-      {kHead + "1,12:00-00.000000,allocate,0x20,1,0\n", "is no time of a day"},
-      {kHead + "1,12:00:0x.000000,allocate,0x20,1,0\n", "is no time of a day"},
-      {kHead + "1,12:00:00.0000000000,allocate,0x20,1,0\n", "is no time of a day"},
-      {kHead + good + "1,12:00:00.000000,free,0x10,512,0\n",
+      {kLogHead + "1,12:00:00.000000,allocate,0x20,1125899906842625,0\n", "is no size that can be"},
+      {kLogHead + "1,12:00:00.000000,allocate,-5,1,0\n", "line 2: '-5' is no pointer"},
+      {kLogHead + "1,12:00:00.000000,allocate,0x20,1,stream\n", "line 2: 'stream' is no stream"},
+      {kLogHead + "1,12:00:00.000000,borrow,0x20,1,0\n", "line 2: 'borrow' is no action of RMM"},
+      {kLogHead + "1,24:00:00.000000,allocate,0x20,1,0\n", "is no time of a day"},
+      {kLogHead + "1,1:00:00.000000,allocate,0x20,1,0\n", "is no time of a day"},
+      {kLogHead + "1,12-00:00.000000,allocate,0x20,1,0\n", "is no time of a day"},
+      {kLogHead + "1,12:00-00.000000,allocate,0x20,1,0\n", "is no time of a day"},
+      {kLogHead + "1,12:00:0x.000000,allocate,0x20,1,0\n", "is no time of a day"},
+      {kLogHead + "1,12:00:00.0000000000,allocate,0x20,1,0\n", "is no time of a day"},
+      {kLogHead + good + "1,12:00:00.000000,free,0x10,512,0\n",
        "line 3: 512 bytes are freed at 0x10, where 256 were allocated"},
-      {kHead + "1,12:00:00.000000,\"allocate,0x20,1,0\n", "line 2: a quote is not closed"},
-      {kHead + std::string(1 << 17, '1') + "\n", "line 2 (byte 39) is longer than 65536 bytes"},
+      {kLogHead + "1,12:00:00.000000,\"allocate,0x20,1,0\n", "line 2: a quote is not closed"},
+      {kLogHead + std::string(1 << 17, '1') + "\n", "line 2 (byte 39) is longer than 65536 bytes"},
       {kHead2019 + "Alloc,5000,0x10,0,64,0,0,1,1,2,1,a:1\n", "line 2: '5000' is no GPU"},
       {kHead2019 + "Alloc,0,0x10,0,64,0,0,1,1,-2,1,a:1\n", "line 2: '-2' is no time"},
       {kHead2019 + "Alloc,0,0x10,0,64,0,0,1,1,nan,1,a:1\n", "line 2: 'nan' is no time"},
