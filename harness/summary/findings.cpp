@@ -21,11 +21,10 @@ constexpr std::string_view kTraced = "traced";
 const CaseData* find_case(const SessionData& session,
                           const std::string& device,
                           std::string_view arm,
-                          std::string_view benchmark,
-                          std::string_view values = "") {
+                          std::string_view benchmark) {
   for (const auto& [key, data] : session.cases) {
     if (key.device == device && key.arm == arm && key.process_config.usual() &&
-        key.name.benchmark == benchmark && key.name.has(values)) {
+        key.name.benchmark == benchmark) {
       return &data;
     }
   }
@@ -287,22 +286,20 @@ std::vector<LaunchParts> launch_parts(const SessionData& session) {
       {"p50", 0.5, 0.05}, {"p99", 0.99, 0.005}, {"p999", 0.999, 0.0005}};
   std::vector<LaunchParts> all;
   for (const auto& [key, data] : session.cases) {
-    if (key.arm != kTraced || key.process_config.is_observer() ||
-        data.samples.find("launch_ns") == data.samples.end())
-      continue;
+    if (key.arm != kTraced || key.process_config.is_observer()) continue;
     const std::vector<double> calls = all_samples(data, "api_record_ns"),
                               launches = all_samples(data, "launch_ns"),
                               kernels = all_samples(data, "kernel_ns"),
                               overheads = all_samples(data, "overhead_ns");
     const std::size_t n = launches.size();
-    if (n == 0 || calls.size() != n || kernels.size() != n || overheads.size() != n) continue;
+    if (calls.size() != n || kernels.size() != n || overheads.size() != n) continue;
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::sort(order, {}, [&](std::size_t i) { return launches[i] + kernels[i]; });
     for (const auto& [name, p, half_width] : kQuantiles) {
       if (static_cast<double>(n) * (1 - p) < 1) continue;  // nothing beyond it was seen
       const auto rank = [&](double q) {
-        return static_cast<std::size_t>(std::clamp(q, 0.0, 1.0) * static_cast<double>(n - 1));
+        return static_cast<std::size_t>(q * static_cast<double>(n - 1));
       };
       LaunchParts parts{key.device, key.name, name, 0, 0, 0, 0, 0};
       for (std::size_t r = rank(p - half_width); r <= rank(p + half_width); ++r) {
@@ -332,14 +329,16 @@ std::vector<FlagCheck> flag_checks(const SessionData& session) {
     std::vector<double> excess = all_samples(*flag, "flag_excess_ns");
     const std::vector<double> round_trips = all_samples(*echo, "echo_ns");
     if (excess.empty() || round_trips.empty()) continue;
-    FlagCheck check{device.uuid, excess.size(), 0, 0, 0, false};
+    FlagCheck check;
+    check.device = device.uuid;
+    check.samples = excess.size();
     for (const TraceInfo& trace : session.traces) {
       if (trace.device == device.uuid &&
           trace.record.case_name.value_or("").starts_with("launch/flag/"))
         check.before_kernel += trace.record.flags_before_kernel.value_or(0);
     }
-    check.excess_p50_ns = stats::median(std::move(excess)).value_or(0);
-    check.limit_ns = stats::median(round_trips).value_or(0) + kAllowedNs;
+    check.excess_p50_ns = *stats::median(std::move(excess));
+    check.limit_ns = *stats::median(round_trips) + kAllowedNs;
     check.agrees = check.before_kernel == 0 && check.excess_p50_ns <= check.limit_ns;
     checks.push_back(check);
   }

@@ -135,9 +135,9 @@ double lost_in_a_step(std::span<const std::vector<double>> ranks) {
   std::vector<double> lost;
   for (std::size_t step = 0; step < ranks.front().size(); ++step) {
     const std::vector<double> times = times_of(ranks, step);
-    lost.push_back(std::ranges::max(times) - stats::median(times).value_or(0));
+    lost.push_back(std::ranges::max(times) - *stats::median(times));
   }
-  return stats::mean(lost).value_or(0);
+  return *stats::mean(lost);
 }
 
 /// By which share of the others' median a rank is slower, in the median step.
@@ -147,7 +147,7 @@ double slower_than_others(std::span<const std::vector<double>> ranks, std::size_
     std::vector<double> others = times_of(ranks, step);
     const double own = others[slowest];
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(slowest));
-    const double of_others = stats::median(others).value_or(0);
+    const double of_others = *stats::median(others);
     if (of_others > 0) slower.push_back(own / of_others - 1);
   }
   return stats::median(slower).value_or(0);
@@ -170,7 +170,7 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks,
     const auto most = std::ranges::max_element(times);
     if (std::ranges::count(times, *most) == 1)
       ++slowest[static_cast<std::size_t>(most - times.begin())];
-    medians.push_back(stats::median(times).value_or(0));
+    medians.push_back(*stats::median(times));
     if (medians.back() > 0) shares.push_back((*most - medians.back()) / medians.back());
   }
   const auto often = std::ranges::max_element(slowest);
@@ -203,13 +203,11 @@ CollectiveCheck check_collectives(std::span<const std::vector<double>> ranks) {
   std::vector<std::size_t> last(ranks.size());
   std::vector<double> waited(ranks.size()), most(ranks.size());
   for (std::size_t i = 0; i < check.collectives; ++i) {
-    std::size_t shortest = 0, longest = 0;
-    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-      if (ranks[rank][i] < ranks[shortest][i]) shortest = rank;
-      if (ranks[rank][i] > ranks[longest][i]) longest = rank;
-    }
-    const double wait = ranks[longest][i] - ranks[shortest][i];
+    const std::vector<double> times = times_of(ranks, i);
+    const auto found = std::ranges::minmax_element(times);
+    const double wait = *found.max - *found.min;
     if (wait <= 0) continue;
+    const auto shortest = static_cast<std::size_t>(found.min - times.begin());
     ++last[shortest];
     waited[shortest] += wait;
     most[shortest] = std::max(most[shortest], wait);
