@@ -102,21 +102,18 @@ void judge_idleness(const RecordedProcess& process, JobAnswer& answer) {
         "{} works {} of the time and is idle {}.", gpu, percent_text(1 - idle), percent_text(idle));
     return;
   }
-  const IdleKind* most = &kIdleKinds[0];
-  double most_share = -1;
-  for (const IdleKind& kind : kIdleKinds) {
-    const double share = process.share(process.of_job(kind.metric).value_or(0));
-    if (share <= most_share) continue;
-    most = &kind;
-    most_share = share;
-  }
+  const auto share_of = [&](const IdleKind& kind) {
+    return process.share(process.of_job(kind.metric).value_or(0));
+  };
+  const IdleKind& most = *std::ranges::max_element(kIdleKinds, {}, share_of);
+  const double most_share = share_of(most);
   const bool mixed = most_share < kHalf * idle;
   // What the recorder may have left out of a graph waits for nothing.
   const bool of_graphs =
-      most->verdict == JobVerdict::held_up &&
+      most.verdict == JobVerdict::held_up &&
       process.share(static_cast<double>(process.job.queued_graph_ns)) >= kHalf * most_share;
-  const char* const words = of_graphs ? "with work queued, mostly of graphs" : most->words;
-  answer.verdict = mixed ? JobVerdict::mixed : most->verdict;
+  const char* const words = of_graphs ? "with work queued, mostly of graphs" : most.words;
+  answer.verdict = mixed ? JobVerdict::mixed : most.verdict;
   answer.sentence = fmt::format("{} is idle {} of the time{}, {} {}.",
                                 gpu,
                                 percent_text(idle),
@@ -211,7 +208,7 @@ JobAnswer answer_of(const RecordedProcess& process) {
   answer.launch_share = process.launch_share();
   if (!process.job.tail) return answer;
   const LaunchTail& tail = *process.job.tail;
-  const std::string share = percent_text(answer.launch_share.value_or(0));
+  const std::string share = percent_text(*answer.launch_share);
   answer.launches = fmt::format(
       "{} {} {}, {} (a call: p50 {}{}): {}.",
       counted(cause_text::grouped(tail.launches), "launch call"),
@@ -266,7 +263,7 @@ std::string short_text(const RecordedProcess& process, const JobAnswer& answer) 
   if (answer.idle_share) text += fmt::format(", GPU idle {}", percent_text(*answer.idle_share));
   if (!process.job.tail) return text + ".";
   const LaunchTail& tail = *process.job.tail;
-  const std::string share = percent_text(answer.launch_share.value_or(0));
+  const std::string share = percent_text(*answer.launch_share);
   return text + fmt::format("; launch calls {}, {}: {}.",
                             time_text(static_cast<double>(tail.time_ns)),
                             in_several_threads(tail)

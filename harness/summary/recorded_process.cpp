@@ -53,8 +53,8 @@ double RecordedProcess::share_of_extent(double nanoseconds) const {
 }
 
 double RecordedProcess::total_kernel_ns() const {
-  double total = 0;
   if (!kernels) return 0;
+  double total = 0;
   for (const CountedKernels& kernel : *kernels) total += static_cast<double>(kernel.total_ns);
   return total;
 }

@@ -1,5 +1,7 @@
 #include "harness/summary/job_answer.h"
 
+#include <sstream>
+
 #include <gmock/gmock.h>
 
 #include "harness/record/records.h"
@@ -340,6 +342,354 @@ TEST_F(Answers, TheSameStandsInTheJson) {
   EXPECT_DOUBLE_EQ(job["gpu_idle_share"].get<double>(), 0.5);
   EXPECT_DOUBLE_EQ(job["tail"][0]["share"].get<double>(), 0.2);
   EXPECT_TRUE(found["findings"].is_array());
+}
+
+// --- Which lines fit ----------------------------------------------------------------------------
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+auto begin_with(const std::vector<std::string>& begins) {
+  std::vector<Matcher<std::string>> matchers;
+  for (const std::string& begin : begins) matchers.push_back(StartsWith(begin));
+  return ElementsAreArray(matchers);
+}
+
+/// Whose launches are all usual, so that no cause shows.
+Recorded usual_run(double program_share) {
+  Recorded run(Idle{{"idle_program_ns", program_share}});
+  run.job.tail->parts = {{"usual", 1000, 5'000'000, 9000, 1000, ""}};
+  return run;
+}
+
+TEST_F(Answers, UpToThreeProcessesStandInTheOrderOfTheirNames) {
+  for (const int rank : {2, 0, 1}) {
+    Recorded run = usual_run(0.05 * rank);
+    run.recording.rank = rank;
+    write(run, rank);
+  }
+  EXPECT_THAT(lines_of(job_text(read(), 12, 1000)),
+              begin_with({"rank 0: device-bound, GPU idle 0 %; launch calls 5.00 ms, 0.5 % of the "
+                          "time: usual calls 100 %.",
+                          "rank 1: device-bound, GPU idle 5 %",
+                          "rank 2: device-bound, GPU idle 10 %",
+                          "Nothing grave: the GPU is idle 10 % and launch calls take 0.5 % of the "
+                          "time at most."}));
+}
+
+TEST_F(Answers, OfFourProcessesTheMostIdleAreShown) {
+  for (const int rank : {0, 1, 2, 3}) {
+    Recorded run = usual_run(0.05 * (rank % 3));
+    run.recording.rank = rank;
+    if (rank == 3) run.idle = {};
+    write(run, rank);
+  }
+  EXPECT_THAT(lines_of(job_text(read(), 12, 1000)),
+              begin_with({"rank 2: device-bound, GPU idle 10 %",
+                          "rank 1: device-bound, GPU idle 5 %",
+                          "rank 0: device-bound, GPU idle 0 %",
+                          "and 1 more: recordings.csv.",
+                          "Nothing grave: the GPU is idle 10 %"}));
+}
+
+TEST_F(Answers, AProcessStandsThereIfWhatIsSaidOfAllHasRoomBeside) {
+  for (const int rank : {0, 1}) {
+    Recorded run = usual_run(0.05);
+    run.recording.rank = rank;
+    write(run, rank);
+  }
+  const SessionData session = read();
+  EXPECT_THAT(lines_of(job_text(session, 4, 1000)),
+              begin_with({"rank 0: ", "rank 1: ", "Nothing grave: "}));
+  EXPECT_THAT(lines_of(job_text(session, 3, 1000)), begin_with({"rank 0: ", "Nothing grave: "}));
+  EXPECT_THAT(lines_of(job_text(session, 2, 1000)), begin_with({"Nothing grave: "}));
+  EXPECT_THAT(lines_of(job_text(session, 1, 1000)), begin_with({"Nothing grave: "}));
+  EXPECT_THAT(job_text(session, 0, 1000), IsEmpty());
+}
+
+TEST_F(Answers, ThreeCausesAreShownAndTheOthersCounted) {
+  const auto text_of = [this](int processes, std::size_t most_lines) {
+    for (const auto& before : std::filesystem::directory_iterator(path / "records"))
+      std::filesystem::remove(before);
+    for (int rank = 0; rank < processes; ++rank) {
+      Recorded run(Idle{{"idle_program_ns", 0.25}});
+      run.job.tail->parts[0].time_ns = 2'000'000 - rank;
+      run.job.tail->time_ns = 5'000'000;
+      run.job.extent_ns = 100'000'000;
+      run.length_ns = 1e8;
+      run.recording.rank = rank;
+      write(run, rank);
+    }
+    return lines_of(job_text(read(), most_lines, 1000));
+  };
+  const std::vector<std::string> causes = {
+      "act   rank 0: 2 of 1,000 launches took 2.00 ms", "act   rank 1: ", "act   rank 2: "};
+  EXPECT_THAT(text_of(3, 6),
+              begin_with({"rank 0: ", "rank 1: ", "rank 2: ", causes[0], causes[1], causes[2]}));
+  EXPECT_THAT(
+      text_of(3, 5),
+      begin_with({"rank 0: ", "rank 1: ", "rank 2: ", causes[0], "and 2 more: findings.csv."}));
+  EXPECT_THAT(text_of(4, 8),
+              begin_with({"rank 0: ",
+                          "rank 1: ",
+                          "rank 2: ",
+                          "and 1 more: recordings.csv.",
+                          causes[0],
+                          causes[1],
+                          causes[2],
+                          "and 1 more: findings.csv."}));
+  EXPECT_THAT(text_of(1, 6),
+              begin_with({"job.json: program-bound. ",
+                          "1,000 launch calls",
+                          "act   2 of 1,000 launches took 2.00 ms"}))
+      << "of one process nobody asks which";
+}
+
+TEST_F(Answers, WhatBeginsWithItsProcessSaysItOnce) {
+  for (const int rank : {0, 1}) {
+    Recorded run = usual_run(0.05);
+    run.recording.rank = rank;
+    run.job.collectives = {{"reduce", std::vector<std::int64_t>(20, rank == 0 ? 2'000'000 : 1000)}};
+    write(run, rank);
+  }
+  EXPECT_THAT(lines_of(job_text(read(), 12, 1000)),
+              begin_with({"rank 0: ", "rank 1: ", "act   rank 1 comes last to 20 of 20"}));
+}
+
+TEST_F(Answers, OfAProcessWithoutAJobRecordNothingGraveIsSaid) {
+  RecordWriter writer = begin_run("GPU-1", "recorded", "recorded", 5);
+  writer.write(record_to_json(Recorded().recording));
+  end(writer);
+  EXPECT_THAT(lines_of(job_text(read(), 12, 1000)),
+              ElementsAre("job.json: no launches. It launches nothing: all that its GPU does is "
+                          "copies and fills."));
+  write(usual_run(0.05));
+  EXPECT_THAT(job_text(read(), 12, 1000),
+              HasSubstr("Nothing grave: the GPU is idle 5 % and launch calls take 0.5 % of the "
+                        "time at most."));
+}
+
+TEST_F(Answers, OneProcessThatIsNotKnownLeavesAllCausesOpen) {
+  Recorded known = usual_run(0.05), lost = usual_run(0.05);
+  lost.job.unknown_launches = 500;
+  write(lost, 0);
+  write(known, 1);
+  EXPECT_THAT(sentence_with("No cause"), StartsWith("No cause is told that rests on idle time"));
+}
+
+// --- Of a process that is put together here -----------------------------------------------------
+
+/// Its GPU waits for so much of 1024 ns, by metric; a thousand launches and kernels.
+struct AProcess {
+  explicit AProcess(const Idle& waits = {}) {
+    CaseData& data =
+        session.cases[{"GPU-1", "recorded", "recorded", CaseName::parse("recorded/job")}];
+    data.samples["step_ns"][0] = {1024};
+    for (const auto& [metric, ns] : waits) data.samples[metric][0] = {ns};
+    session.recordings.emplace_back();
+    session.recordings[0].device = "GPU-1";
+    process.emplace(session, session.recordings[0]);
+    process->counts.launches = process->counts.kernels = 1000;
+  }
+  SessionData session;
+  std::optional<RecordedProcess> process;
+};
+
+TEST(AnswerOf, IdlenessHasItsLimits) {
+  const struct {
+    Idle waits;
+    double idle;
+    std::int64_t kernels, of_graphs;
+    const char *verdict, *sentence;
+  } cases[] = {
+      {{},
+       0,
+       1,
+       0,
+       "too short",
+       "The GPU ran one kernel, for 1.02 µs: there is no time between two in which it could be "
+       "idle."},
+      {{}, 0, 2, 0, "device-bound", "The GPU works 100 % of the time and is idle 0 %."},
+      {{}, 0.2, 1, 0, "device-bound", "The GPU works 80 % of the time and is idle 20 %."},
+      {{},
+       0.3,
+       9,
+       0,
+       "mixed",
+       "The GPU is idle 30 % of the time for several causes, 0 % with work queued that waits for "
+       "something else."},
+      {{{"idle_launch_ns", 256}, {"idle_program_ns", 256}},
+       0.5,
+       9,
+       0,
+       "launch-bound",
+       "The GPU is idle 50 % of the time, 25 % between a launch call and the start of its work."},
+      {{{"idle_launch_ns", 255}, {"idle_program_ns", 254}},
+       0.5,
+       9,
+       0,
+       "mixed",
+       "The GPU is idle 50 % of the time for several causes, 25 % between a launch call and the "
+       "start of its work."},
+      {{{"idle_program_ns", 512}},
+       0.5,
+       1,
+       0,
+       "program-bound",
+       "The GPU is idle 50 % of the time, 50 % while the program is outside of CUDA."},
+      {{{"idle_queued_ns", 512}},
+       0.5,
+       9,
+       256,
+       "held up",
+       "The GPU is idle 50 % of the time, 50 % with work queued, mostly of graphs."},
+      {{{"idle_queued_ns", 512}},
+       0.5,
+       9,
+       255,
+       "held up",
+       "The GPU is idle 50 % of the time, 50 % with work queued that waits for something else."},
+      {{{"idle_launch_ns", 512}},
+       0.5,
+       9,
+       512,
+       "launch-bound",
+       "The GPU is idle 50 % of the time, 50 % between a launch call and the start of its work."},
+  };
+  for (const auto& [waits, idle, kernels, of_graphs, verdict, sentence] : cases) {
+    AProcess made(waits);
+    made.process->idle_share = idle;
+    made.process->counts.kernels = kernels;
+    made.process->job.queued_graph_ns = of_graphs;
+    const JobAnswer found = answer_of(*made.process);
+    EXPECT_EQ(name_of(found.verdict), verdict);
+    EXPECT_EQ(found.sentence, sentence);
+  }
+}
+
+TEST(AnswerOf, FromATenthOfTheRecordingWithoutWorkOnThatIsSaid) {
+  const struct {
+    std::optional<double> length_ns;
+    std::optional<std::int64_t> extent_ns;
+    const char* begins;
+  } cases[] = {
+      {9, 10, "The GPU works"},
+      {0, 10, "The GPU works"},
+      {{}, 10, "The GPU works"},
+      {9, {}, "The GPU works"},
+      {0, 0, "The GPU works"},
+      {8.875, 10, "From its first work to its last, 8.88 ns of the 10 ns recorded, the GPU works"},
+      {1, 10, "From its first work to its last, 1 ns of the 10 ns recorded, the GPU works"},
+  };
+  for (const auto& [length_ns, extent_ns, begins] : cases) {
+    AProcess made;
+    made.process->idle_share = 0.1;
+    made.process->length_ns = length_ns;
+    made.process->job.extent_ns = extent_ns;
+    EXPECT_THAT(answer_of(*made.process).sentence, StartsWith(begins));
+  }
+}
+
+TEST(AnswerOf, WithoutWhatAVerdictRestsOnItSaysWhatIsMissing) {
+  const struct {
+    bool tail;
+    TraceCounts::Count launches, kernels;
+    std::optional<std::uint64_t> allocations;
+    const char *clock_problem, *verdict, *says;
+    bool idle_share;
+  } cases[] = {
+      {false,
+       0,
+       0,
+       7,
+       "",
+       "allocations only",
+       "The recording has allocations and no launches",
+       false},
+      {false, {}, {}, 7, "", "allocations only", "The recording has allocations", false},
+      {false, 0, 3, 7, "", "no launches", "Nothing tells when its kernels were launched", true},
+      {false, 0, 0, {}, "", "no launches", "It launches nothing", true},
+      {false, 2, 0, 7, "", "no kernels", "The recording has calls and no kernels", false},
+      {true, 0, 0, 7, "", "no kernels", "The recording has calls and no kernels", false},
+      {true, {}, 3, {}, "", "device-bound", "The GPU works 90 %", true},
+      {false, 1, 3, {}, "late", "clocks disagree", "Why the GPU is idle is not known: late.", true},
+  };
+  for (const auto& [tail,
+                    launches,
+                    kernels,
+                    allocations,
+                    clock_problem,
+                    verdict,
+                    says,
+                    idle_share] : cases) {
+    AProcess made;
+    made.process->idle_share = 0.1;
+    if (tail) made.process->job.tail.emplace();
+    made.process->counts.launches = launches;
+    made.process->counts.kernels = kernels;
+    made.session.recordings[0].record.allocations = allocations;
+    made.session.recordings[0].record.clock_problem = clock_problem;
+    const JobAnswer found = answer_of(*made.process);
+    EXPECT_EQ(name_of(found.verdict), verdict);
+    EXPECT_THAT(found.sentence, StartsWith(says));
+    EXPECT_EQ(found.idle_share.has_value(), idle_share) << verdict;
+  }
+}
+
+TEST(AnswerOf, WhereClocksDisagreeAndKernelsAreLostNoIdleShareIsSaid) {
+  AProcess made;
+  made.process->idle_share = 0.1;
+  made.session.recordings[0].record.clock_problem = "late";
+  made.process->job.all_launches = 100;
+  made.process->job.unknown_launches = 1;
+  EXPECT_EQ(answer_of(*made.process).idle_share, std::nullopt);
+}
+
+TEST(AnswerOf, WhatIsUnknownIsAShareOfLaunchesThatWereCounted) {
+  AProcess made;
+  EXPECT_EQ(answer_of(*made.process).unknown_share, 0);
+  made.process->counts.launches.reset();
+  EXPECT_EQ(answer_of(*made.process).unknown_share, std::nullopt);
+  made.process->job.all_launches = 4;
+  made.process->job.unknown_launches = 1;
+  EXPECT_EQ(answer_of(*made.process).unknown_share, 0.25);
+}
+
+TEST(AnswerOf, LaunchCallsGoOnTogetherWhereTheyCoverLessThanTheirTime) {
+  AProcess made;
+  LaunchTail& tail = made.process->job.tail.emplace();
+  made.process->job.extent_ns = 8;
+  tail.launches = 2;
+  tail.time_ns = 4;
+  tail.p50_ns = 2;
+  tail.parts = {{"usual", 2, 4, 3, 2, ""}};
+  const auto launches = [&](std::int64_t covered_ns) {
+    tail.covered_ns = covered_ns;
+    return answer_of(*made.process).launches;
+  };
+  EXPECT_EQ(launches(0),
+            "2 launch calls take 4 ns, 50 % of the recording (a call: p50 2 ns): usual calls 100 "
+            "%.");
+  EXPECT_EQ(launches(4), launches(0));
+  EXPECT_THAT(launches(1),
+              StartsWith("2 launch calls take 4 ns, and one or more go on for 13 % of the "
+                         "recording (a call: p50 2 ns)"));
+  tail.p99_ns = 1;
+  EXPECT_THAT(launches(0), HasSubstr("(a call: p50 2 ns, p99 1 ns)"));
+}
+
+TEST(TailText, HasTheLongestFirstAndNothingThatIsUnknown) {
+  LaunchTail tail;
+  tail.time_ns = 1000;
+  tail.parts = {{"recorder", 3, 50, 0, 0, ""},
+                {"first-launch", 1234, 50, 0, 0, ""},
+                {"cosmic rays", 1, 500, 0, 0, ""},
+                {"usual", 9000, 400, 0, 0, ""}};
+  EXPECT_EQ(tail_text(tail), "usual calls 40 %, recorder 5 % (3), first launches 5 % (1,234)");
 }
 
 }  // namespace
