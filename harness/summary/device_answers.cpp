@@ -122,8 +122,8 @@ std::pair<std::string, bool> among_its_kind(const Known& known) {
     if (odd->key.name.benchmark == "launch/null") shown.push_back(odd);
   }
   if (shown.empty()) shown = known.odd;
-  if (shown.size() > kShown) shown.resize(kShown);
   if (shown.empty()) return {};
+  shown.resize(std::min(shown.size(), kShown));
   std::vector<std::string> texts;
   bool slower = false;
   for (const OutlierDevice* const odd : shown) {

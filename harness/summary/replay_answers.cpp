@@ -82,10 +82,11 @@ void say_growth(const ReplayRecord& record, std::vector<std::string>& lines) {
     lines.push_back("Memory growth makes no difference here: bfc_growth needs as much as bfc.");
     return;
   }
+  const bool helps = change < 0;
   lines.push_back(fmt::format("Memory growth {} here: bfc_growth needs {} {} than bfc.",
-                              change < 0 ? "helps" : "does not help",
+                              helps ? "helps" : "does not help",
                               percent_text(std::abs(change)),
-                              change < 0 ? "less" : "more"));
+                              helps ? "less" : "more"));
 }
 
 /// Why it failed. How memory lies is only told of allocators that tell what they hold.

@@ -265,7 +265,7 @@ struct OneRank {
   std::optional<std::int64_t> extent_ns{};
 };
 
-SessionData session_of(const std::vector<OneRank>& ranks) {
+SessionData session_of_ranks(const std::vector<OneRank>& ranks) {
   SessionData session;
   for (const OneRank& own : ranks) {
     if (!session.device(own.device)) session.devices.push_back(a_device(own.device, "Some GPU"));
@@ -310,12 +310,12 @@ std::vector<OneRank> two_ranks() {
 }
 
 std::vector<std::string> names_of(const std::vector<OneRank>& ranks) {
-  return ranked_job(session_of(ranks)).names;
+  return ranked_job(session_of_ranks(ranks)).names;
 }
 
 TEST(RankedJobs, HaveTheStepsThatAllHave) {
   std::vector<OneRank> ranks = two_ranks();
-  const SessionData session = session_of(ranks);
+  const SessionData session = session_of_ranks(ranks);
   const RankedJob job = ranked_job(session);
   EXPECT_THAT(job.names, ElementsAre("rank 0", "rank 1"));
   EXPECT_THAT(job.ranks, ElementsAre(&session.jobs[0], &session.jobs[1]));
@@ -331,19 +331,19 @@ TEST(RankedJobs, AStepThatOneHasTwiceIsNone) {
     own.steps = {4, 5, 5, 6};
     own.step_ns = {1, 2, 3, 4};
   }
-  EXPECT_THAT(ranked_job(session_of(ranks)).times, Each(ElementsAre(1, 4)));
+  EXPECT_THAT(ranked_job(session_of_ranks(ranks)).times, Each(ElementsAre(1, 4)));
 }
 
 TEST(RankedJobs, LeaveOutCollectivesWhereAllRanksHaveThem) {
   std::vector<OneRank> ranks = two_ranks();
   ranks[0].collectives_ns = {1, 2, 3};
-  EXPECT_THAT(ranked_job(session_of(ranks)).times[0], ElementsAre(40, 50));
+  EXPECT_THAT(ranked_job(session_of_ranks(ranks)).times[0], ElementsAre(40, 50));
   ranks[1].collectives_ns = {1, 2, 4};
-  const RankedJob job = ranked_job(session_of(ranks));
+  const RankedJob job = ranked_job(session_of_ranks(ranks));
   EXPECT_THAT(job.times, ElementsAre(ElementsAre(38, 47), ElementsAre(40, 49)));
   EXPECT_THAT(job.whole, ElementsAre(ElementsAre(40, 50), ElementsAre(41, 51)));
   ranks[1].collectives_ns = {1, 2};
-  EXPECT_THAT(ranked_job(session_of(ranks)).whole, IsEmpty()) << "of another number of steps";
+  EXPECT_THAT(ranked_job(session_of_ranks(ranks)).whole, IsEmpty()) << "of another number of steps";
 }
 
 TEST(RankedJobs, NeedATimeOfEachStep) {
@@ -374,17 +374,17 @@ TEST(RankedJobs, OfOneGpuAreToldApartByTheirRuns) {
   std::vector<OneRank> ranks = two_ranks();
   ranks[1].device = "GPU-1";
   ranks[1].replicate = 1;
-  const SessionData session = session_of(ranks);
+  const SessionData session = session_of_ranks(ranks);
   const RankedJob job = ranked_job(session);
   EXPECT_THAT(job.names, ElementsAre("rank 0", "rank 1"));
   EXPECT_THAT(job.times, ElementsAre(ElementsAre(40, 50), ElementsAre(41, 51)));
 }
 
 TEST(RankedJobs, NeedARecordingAndARunOfEach) {
-  SessionData session = session_of(two_ranks());
+  SessionData session = session_of_ranks(two_ranks());
   session.runs[1].arm = "plain";
   EXPECT_THAT(ranked_job(session).names, IsEmpty());
-  session = session_of(two_ranks());
+  session = session_of_ranks(two_ranks());
   session.recordings.pop_back();
   EXPECT_THAT(ranked_job(session).names, IsEmpty());
 }
@@ -432,7 +432,7 @@ std::vector<OneRank> two_that_talk() {
 }
 
 TEST(JobsByCollectives, HaveThoseOfOneNameSideBySide) {
-  const SessionData session = session_of(two_that_talk());
+  const SessionData session = session_of_ranks(two_that_talk());
   const RankedJob job = job_by_collectives(session);
   EXPECT_THAT(job.names, ElementsAre("rank 0", "rank 1"));
   EXPECT_THAT(job.ranks, ElementsAre(&session.jobs[0], &session.jobs[1]));
@@ -444,7 +444,7 @@ TEST(JobsByCollectives, HaveThoseOfOneNameSideBySide) {
 TEST(JobsByCollectives, LastNoTimeThatIsNotKnown) {
   std::vector<OneRank> ranks = two_that_talk();
   for (OneRank& own : ranks) own.extent_ns.reset();
-  EXPECT_EQ(job_by_collectives(session_of(ranks)).length_ns, 0);
+  EXPECT_EQ(job_by_collectives(session_of_ranks(ranks)).length_ns, 0);
 }
 
 TEST(JobsByCollectives, NeedTheSameOfEachRank) {
@@ -455,22 +455,22 @@ TEST(JobsByCollectives, NeedTheSameOfEachRank) {
                                                   {}}) {
     std::vector<OneRank> ranks = two_that_talk();
     ranks[1].collectives = other;
-    EXPECT_THAT(job_by_collectives(session_of(ranks)).names, IsEmpty());
+    EXPECT_THAT(job_by_collectives(session_of_ranks(ranks)).names, IsEmpty());
   }
 }
 
 TEST(JobsByCollectives, AreTiedByRanksOrOneFileOrTime) {
   std::vector<OneRank> ranks = two_that_talk();
   for (OneRank& own : ranks) own.clock = "unknown";
-  EXPECT_THAT(job_by_collectives(session_of(ranks)).names, SizeIs(2));
+  EXPECT_THAT(job_by_collectives(session_of_ranks(ranks)).names, SizeIs(2));
   for (OneRank& own : ranks) own.rank.reset();
-  EXPECT_THAT(job_by_collectives(session_of(ranks)).names, IsEmpty());
+  EXPECT_THAT(job_by_collectives(session_of_ranks(ranks)).names, IsEmpty());
   for (OneRank& own : ranks) own.clock = "Unix time";
-  EXPECT_THAT(job_by_collectives(session_of(ranks)).names, SizeIs(2));
+  EXPECT_THAT(job_by_collectives(session_of_ranks(ranks)).names, SizeIs(2));
   ranks[0].clock = "unknown";
   ranks[0].pid = 1;
   ranks[1].file = ranks[0].file;
-  EXPECT_THAT(job_by_collectives(session_of(ranks)).names, SizeIs(2));
+  EXPECT_THAT(job_by_collectives(session_of_ranks(ranks)).names, SizeIs(2));
 }
 
 }  // namespace
