@@ -196,10 +196,9 @@ class BetweenLaunches {
   bool is_late() const {
     constexpr double kLate = 1e6;
     constexpr std::size_t kLeast = 20;
-    return delays_.size() >= kLeast && stats::median(delays_).value_or(0) >= kLate;
+    return delays_.size() >= kLeast && *stats::median(delays_) >= kLate;
   }
   double shorter_than(double ns) const {
-    if (kernels_.empty()) return 0;
     return static_cast<double>(
                std::ranges::count_if(kernels_, [ns](double kernel) { return kernel < ns; })) /
            static_cast<double>(kernels_.size());
@@ -211,10 +210,10 @@ class BetweenLaunches {
                         static_cast<double>(process_.job.late_starts.total_ns));
   }
   std::vector<Evidence> common() const {
-    std::vector<Evidence> found = {{"GPU idle", process_.idle_share.value_or(0), "share"},
+    std::vector<Evidence> found = {{"GPU idle", *process_.idle_share, "share"},
                                    {"launch call, p50", call_, "ns"}};
     if (kernels_.empty()) return found;
-    found.push_back({"kernel, p50", stats::median(kernels_).value_or(0), "ns"});
+    found.push_back({"kernel, p50", *stats::median(kernels_), "ns"});
     found.push_back({"kernels shorter than a launch call", shorter_than(call_), "share"});
     return found;
   }
@@ -224,7 +223,7 @@ class BetweenLaunches {
     if (process_.share(idle) < kWorthIt) return;
     Finding& cause = causes.emplace_back(process_.finding("late-kernels", Severity::act));
     // Whether the kernel comes late after the call, or the call itself takes that long.
-    const bool in_call = 2 * call_ >= stats::median(delays_).value_or(0);
+    const bool in_call = 2 * call_ >= *stats::median(delays_);
     cause.sentence =
         in_call ? fmt::format(
                       "A launch call takes {} (p50) although its stream is idle; 2 to 30 µs are "
@@ -233,7 +232,7 @@ class BetweenLaunches {
                 : fmt::format(
                       "A kernel begins {} after its launch call although its stream is idle (p50); "
                       "5 to 30 µs are usual.",
-                      cause_text::time(stats::median(delays_).value_or(0)));
+                      cause_text::time(*stats::median(delays_)));
     cause.evidence = {{"launches on an idle stream", static_cast<double>(delays_.size()), "1"},
                       {"launch call, p50", call_, "ns"},
                       {"GPU idle from a launch call to its kernel", process_.share(idle), "share"}};
@@ -298,11 +297,9 @@ class BetweenLaunches {
     if (static_cast<double>(ended) < kNearlyAll * static_cast<double>(rest.size())) return false;
     std::vector<double> sorted = kernels;
     std::ranges::sort(sorted);
-    const double spread =
-        stats::quantile(sorted, 0.9).value_or(0) - stats::quantile(sorted, 0.1).value_or(0);
+    const double spread = *stats::quantile(sorted, 0.9) - *stats::quantile(sorted, 0.1);
     std::ranges::sort(rest);
-    const double rest_spread =
-        stats::quantile(rest, 0.9).value_or(0) - stats::quantile(rest, 0.1).value_or(0);
+    const double rest_spread = *stats::quantile(rest, 0.9) - *stats::quantile(rest, 0.1);
     return spread > 0 && rest_spread <= kAlike * spread;
   }
 
@@ -314,7 +311,7 @@ class BetweenLaunches {
     cause.sentence = fmt::format(
         "Each launch call returns when its kernel has ended: launches block, so nothing is ever "
         "queued, and the GPU is idle {} of the time.",
-        percent_text(process_.idle_share.value_or(0)));
+        percent_text(*process_.idle_share));
     cause.evidence = common();
     cause.remedy =
         "Let launches return at once: unset CUDA_LAUNCH_BLOCKING, and run without a debugger, a "

@@ -111,7 +111,7 @@ void add_first_launches(const RecordedProcess& process, std::vector<Finding>& ca
         counted(firsts.kernels, "kernel"));
     cause.share = process.share(extra);
   }
-  if (cause.share.value_or(0) >= kToAct) cause.severity = Severity::act;
+  if (*cause.share >= kToAct) cause.severity = Severity::act;
   cause.remedy =
       "Warm up: launch each kernel once before time matters, or load all code at the start "
       "(CUDA_MODULE_LOADING=EAGER). Or leave first launches out of comparisons.";
