@@ -41,13 +41,13 @@ TEST(LaunchCauses, FirstLaunchesAreToldFromAShareOn) {
                {10, 1000, true, true}};
   for (const auto& [part_ns, all_ns, told, act] : cases) {
     const std::vector<Finding> found =
-        launch_causes(with_part({"first-launch", 2, part_ns, 3, 500}, 900, all_ns));
+        launch_causes(with_part({"first-launch", 2, part_ns, 3, 500, ""}, 900, all_ns));
     ASSERT_THAT(found, SizeIs(told ? 1 : 0)) << part_ns << " of " << all_ns;
     if (told) {
       EXPECT_EQ(found[0].severity, act ? Severity::act : Severity::note) << part_ns;
     }
   }
-  MadeProcess longer = with_part({"first-launch", 2, 1, 1, 500}, 900, 10);
+  MadeProcess longer = with_part({"first-launch", 2, 1, 1, 500, ""}, 900, 10);
   longer.job.extent_ns = 1001;
   EXPECT_THAT(launch_causes(longer), IsEmpty()) << "less than a thousandth of the recording";
 }
@@ -96,9 +96,9 @@ TEST(LaunchCauses, SayWhichLaunchesTheyAre) {
        "code."},
   };
   for (const auto& [launches, last, all, sentence] : cases)
-    EXPECT_EQ(
-        only(launch_causes(with_part({"first-launch", launches, 20, 9, last}, all, 40))).sentence,
-        sentence);
+    EXPECT_EQ(only(launch_causes(with_part({"first-launch", launches, 20, 9, last, ""}, all, 40)))
+                  .sentence,
+              sentence);
 }
 
 TEST(LaunchCauses, ShowWhatMostOfTheTimeIsOfWhereThatIsKnown) {
@@ -167,7 +167,7 @@ TEST(LaunchCauses, FirstLaunchesOfOneSlowLaunchAreToldByIt) {
 
 TEST(LaunchCauses, FirstLaunchesAreToldByTheirMediansWhereNoPartHasHalfOfTheirCost) {
   const auto found = [](std::uint64_t launches, std::int64_t part_ns) {
-    MadeProcess made = with_part({"first-launch", launches, part_ns, part_ns, 500}, 900, 1000);
+    MadeProcess made = with_part({"first-launch", launches, part_ns, part_ns, 500, ""}, 900, 1000);
     made.job.first_launches = slower_firsts();
     made.job.first_launches->extra_ns = 8;
     return only(launch_causes(made));
@@ -197,14 +197,15 @@ TEST(LaunchCauses, OtherPartsAreToldFromTheirSharesOn) {
                {"recorder", 10, 10, {Severity::note}}};
   for (const auto& [cause, part_ns, all_ns, severity] : cases) {
     std::vector<Severity> found;
-    for (const Finding& one : launch_causes(with_part({cause, 3, part_ns, 9, 500}, 900, all_ns)))
+    for (const Finding& one :
+         launch_causes(with_part({cause, 3, part_ns, 9, 500, ""}, 900, all_ns)))
       found.push_back(one.severity);
     EXPECT_EQ(found, severity) << cause << " " << part_ns << " of " << all_ns;
   }
 }
 
 TEST(LaunchCauses, EachPartIsTold) {
-  MadeProcess made = with_part({"queue-full", 3, 2, 9, 500}, 900, 30);
+  MadeProcess made = with_part({"queue-full", 3, 2, 9, 500, ""}, 900, 30);
   made.job.tail->parts.push_back({"overlapping-call", 3, 3, 9, 500, ""});
   made.job.tail->parts.push_back({"host-pause", 3, 10, 9, 500, ""});
   made.job.tail->parts.push_back({"unexplained", 3, 12, 9, 500, "gemm", 0, 12});
