@@ -132,7 +132,7 @@ void choose_timelines(std::vector<SlowSample>& all) {
     ++in_device;
     ++in_case;
     const std::int64_t lasts = slow->lasts_ns();
-    slow->view_begin_ns = -std::clamp(lasts > kMost ? kMost : 2 * lasts, kLeast, kMost);
+    slow->view_begin_ns = -std::clamp(2 * std::min(lasts, kMost), kLeast, kMost);
     slow->view_end_ns = lasts + std::clamp(lasts, kLeast, kMost);
   }
 }
