@@ -263,5 +263,65 @@ TEST_F(Cliffs, OfSeriesThatDifferInTheirMetricAloneAreSaidApart) {
   EXPECT_THAT(findings[1].sentence, HasSubstr("3044 takes 1.22 times"));
 }
 
+TEST_F(Cliffs, AreOfSizesOfTwelveDigitsAtMost) {
+  EXPECT_THAT(names("a/b/bytes:123456789012"), ElementsAre("a/b/bytes:* 123456789012"));
+  EXPECT_THAT(names("a/b/bytes:1234567890123"), IsEmpty());
+  EXPECT_THAT(names("a/b/bytes:"), IsEmpty());
+  EXPECT_THAT(names("a/b/bytes:1,2"), IsEmpty());
+}
+
+TEST_F(Cliffs, OfABatchAreItsNumberBehindTheShape) {
+  EXPECT_THAT(names("a/b/shape:2x3-b4"),
+              ElementsAre("a/b/shape:*x3-b4 2", "a/b/shape:2x*-b4 3", "a/b/shape:2x3-b* 4"));
+  EXPECT_THAT(names("a/b/shape:b4-2x3"), ElementsAre("a/b/shape:b4-*x3 2", "a/b/shape:b4-2x* 3"));
+  EXPECT_THAT(names("a/b/shape:2x3-b"), SizeIs(2));
+  EXPECT_THAT(names("a/b/shape:2x3-b04"), SizeIs(2));
+}
+
+TEST_F(Cliffs, OfEqualNumbersAreOfNeighboursAndOfAllTogether) {
+  EXPECT_THAT(names("a/b/shape:5x5"),
+              ElementsAre("a/b/shape:*x5 5", "a/b/shape:5x* 5", "a/b/shape:*x* 5"));
+  EXPECT_THAT(
+      names("a/b/shape:5x6x5"),
+      ElementsAre(
+          "a/b/shape:*x6x5 5", "a/b/shape:5x*x5 6", "a/b/shape:5x6x* 5", "a/b/shape:*x6x* 5"));
+  EXPECT_THAT(names("a/b/shape:55x55-7x7"),
+              ElementsAre("a/b/shape:*x55-7x7 55",
+                          "a/b/shape:55x*-7x7 55",
+                          "a/b/shape:*x*-7x7 55",
+                          "a/b/shape:55x55-*x7 7",
+                          "a/b/shape:55x55-7x* 7",
+                          "a/b/shape:55x55-*x* 7"));
+}
+
+TEST_F(Cliffs, AreOfFiveSizesOfWhichOneIsAQuarterLarger) {
+  for (const int size : {4, 5, 7, 9, 12}) add(fmt::format("a/b/bytes:{}", size), 1000 - size);
+  std::vector<double> sizes;
+  for (const CliffRow& row : cliff_rows(session)) sizes.push_back(row.size);
+  EXPECT_THAT(sizes, ElementsAre(4)) << "5 is a quarter larger, and no other";
+}
+
+TEST_F(Cliffs, OfWhatOthersHavePublishedAreTooAndOfATimeThatIsNoneNot) {
+  for (int size = 100; size < 110; ++size) {
+    add(fmt::format("a/b/bytes:{}", size), 100, 10, "published");
+    CaseData& data = session.cases[key(fmt::format("c/d/bytes:{}", size))];
+    data.metric_order = {"tflops", "no_such_ns", "wall_ns"};
+    data.samples["tflops"][0] = data.samples["no_such_ns"][0] = {5};
+  }
+  for (const CliffRow& row : cliff_rows(session)) EXPECT_EQ(row.key.name.benchmark, "a/b");
+  EXPECT_THAT(cliff_rows(session), SizeIs(9));
+}
+
+TEST_F(Cliffs, SayNoOtherAlgorithmWhereItIsTheSameOrNotKnown) {
+  add_squares();
+  const auto sentence = [&] { return only(cliff_findings(session)).sentence; };
+  session.cases[key(square(2044))].algorithms = {{0, "algorithm 6"}};
+  EXPECT_THAT(sentence(), EndsWith("type:fp16."));
+  session.cases[key(square(2045))].algorithms = {{0, "algorithm 6"}};
+  EXPECT_THAT(sentence(), EndsWith("type:fp16."));
+  session.cases[key(square(2044))].algorithms = {};
+  EXPECT_THAT(sentence(), EndsWith("type:fp16."));
+}
+
 }  // namespace
 }  // namespace launchgap

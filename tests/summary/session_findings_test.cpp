@@ -255,5 +255,192 @@ TEST(AllFindings, ComeFromEverySourceInOneOrder) {
   EXPECT_EQ(all[2].code, "persistence-off");
 }
 
+TEST(SessionFindings, NotesAreWholeSentencesOfTheirGravity) {
+  const struct {
+    const char *severity, *text, *sentence;
+    Severity found;
+  } cases[] = {
+      {"error", "a zone is lost", "A zone is lost.", Severity::distorts},
+      {"warning", "zones are lost.", "Zones are lost.", Severity::distorts},
+      {"info", "cuDNN was not found", "cuDNN was not found.", Severity::note},
+      {"info", "", "No reason was recorded.", Severity::note},
+      {"info", "`x` is odd", "`x` is odd.", Severity::note},
+      {"info", "a{ is odd", "a{ is odd.", Severity::note},
+  };
+  for (const auto& [severity, text, sentence, gravity] : cases) {
+    SessionData session = two_gpus();
+    Note& note = session.notes.emplace_back();
+    note.severity = severity;
+    note.text = text;
+    const Finding finding = only(session_findings(session, {}));
+    EXPECT_THAT(finding, is("note", gravity));
+    EXPECT_EQ(finding.sentence, sentence);
+  }
+}
+
+TEST(SessionFindings, TracesThatAreOffOrWholeOrAreNoneAreNotSpokenOf) {
+  SessionData session = two_gpus();
+  for (const char* const state : {"", "ok", "off", "recorded"})
+    session.traces.push_back(trace(state, 0));
+  EXPECT_THAT(session_findings(session, {}), IsEmpty());
+  session.traces.push_back(trace("invalid:dropped", 1));
+  session.traces.push_back(trace("ok", 2));
+  session.traces.push_back(trace("invalid:dropped", 3));
+  EXPECT_EQ(only(session_findings(session, {})).subject, "2 traced runs");
+}
+
+TEST(SessionFindings, ATracesReasonIsSaidWithoutItsState) {
+  SessionData session = two_gpus();
+  session.traces = {trace("invalid:dropped", 0, "invalid:dropped: 5 records"),
+                    trace("invalid:dropped", 1, "a reason of its own"),
+                    trace("invalid:dropped", 2)};
+  std::vector<std::string> lines;
+  for (const Evidence& line : only(session_findings(session, {})).evidence)
+    lines.push_back(text_of(line));
+  EXPECT_THAT(lines,
+              ElementsAre("invalid:dropped",
+                          "5 records",
+                          "a reason of its own",
+                          "NVIDIA A100 (0), launch: r0 r1 r2"));
+}
+
+TEST(SessionFindings, OfTracingThatWasNotPossibleWithoutAGpuNothingIsSaid) {
+  SessionData session = two_gpus();
+  session.tracing = {"unavailable:cupti_not_found", ""};
+  EXPECT_THAT(only(session_findings(session, {})).evidence, SizeIs(1)) << "it has no reason";
+  session.tracing.reason = "it was not found";
+  session.traces = {trace("unavailable:cupti_not_found", 0)};
+  EXPECT_EQ(only(session_findings(session, {})).subject, "1 traced run");
+  EXPECT_THAT(only(session_findings(session, {})).evidence, SizeIs(2)) << "the run says it";
+  session.traces = {};
+  session.devices = {a_device("host-1", "AMD EPYC", "host")};
+  EXPECT_THAT(session_findings(session, {}), IsEmpty());
+  session.devices.push_back(gpu("GPU-1", 0));
+  session.tracing.state = "off";
+  EXPECT_THAT(session_findings(session, {}), IsEmpty());
+}
+
+TEST(SessionFindings, RunsWithoutAResultAreSaidByStatusAndReason) {
+  SessionData session = two_gpus();
+  session.runs = {run("GPU-1", 0), run("GPU-1", 1), run("GPU-2", 0), run("GPU-2", 1)};
+  session.runs[0].status = "";
+  for (const std::size_t i : {1u, 2u, 3u}) {
+    session.runs[i].status = i == 3 ? "stopped" : "failed";
+    session.runs[i].reason = "a case failed";
+  }
+  std::vector<std::string> found;
+  for (const Finding& one : session_findings(session, {}))
+    found.push_back(one.code + " " + one.subject + " " + one.sentence);
+  EXPECT_THAT(found,
+              ElementsAre("run-failed 2 runs A case failed.", "run-stopped 1 run A case failed."));
+  session.state = "stopped";
+  EXPECT_THAT(
+      session_findings(session, {}),
+      ElementsAre(is("session-stopped", Severity::distorts), is("run-failed", Severity::distorts)));
+}
+
+TEST(SessionFindings, ATracedRunThatFailedForItsTraceAloneIsNotSaidAgain) {
+  const auto codes = [](const auto& change) {
+    SessionData session = two_gpus();
+    session.traces = {trace("invalid:dropped", 0)};
+    session.runs = {run("GPU-1", 0, "traced")};
+    session.runs[0].status = "failed";
+    session.runs[0].reason = "a case failed";
+    change(session.runs[0]);
+    std::vector<std::string> found;
+    for (const Finding& one : session_findings(session, {})) found.push_back(one.code);
+    return found;
+  };
+  EXPECT_THAT(codes([](RunInfo&) {}), ElementsAre("trace-invalid"));
+  EXPECT_THAT(codes([](RunInfo& own) { own.arm = "plain"; }), SizeIs(2));
+  EXPECT_THAT(codes([](RunInfo& own) { own.reason = "it crashed"; }), SizeIs(2));
+  EXPECT_THAT(codes([](RunInfo& own) { own.replicate = 1; }), SizeIs(2));
+  EXPECT_THAT(codes([](RunInfo& own) { own.device = "GPU-2"; }), SizeIs(2));
+}
+
+TEST(SessionFindings, OfOtherProcessesTheMostAtOnceAreSaid) {
+  SessionData session = two_gpus();
+  session.runs = {run("GPU-1", 0), run("GPU-1", 1), run("GPU-1", 2)};
+  session.runs[0].other_processes = 0;
+  EXPECT_THAT(session_findings(session, {}), IsEmpty());
+  session.runs[1].other_processes = 3;
+  session.runs[2].other_processes = 1;
+  session.runs[0].steady = true;
+  const Finding found = only(session_findings(session, {}));
+  EXPECT_EQ(found.subject, "2 runs");
+  EXPECT_EQ(text_of(found.evidence.at(0)), "most others at once: 3");
+}
+
+TEST(SessionFindings, OldCodeIsOfTheLibrariesThatHaveNewer) {
+  SessionData session = two_gpus();
+  session.runs = {product_run("matmul+code=prescott", "Prescott", "SkylakeX"),
+                  product_run("matmul", "Prescott", "SkylakeX", 5),
+                  product_run("matmul", "Prescott", "SkylakeX", {{"OPENBLAS_CORETYPE", 7}})};
+  session.runs[1].libraries.insert(session.runs[1].libraries.begin(), {.name = "FFTW"});
+  session.runs[2].replicate = 1;
+  const Finding found = only(session_findings(session, {}));
+  EXPECT_THAT(found.sentence, StartsWith("OpenBLAS 0.3.21 does not know this CPU"));
+  EXPECT_THAT(found.evidence, ElementsAre(Evidence("plain, matmul: r0 r1")));
+}
+
+TEST(SessionFindings, CasesSayWhichProcessesAndDevicesTheyAreOf) {
+  SummaryRow other = row("GPU-1", "launch/a", Status::invalid, "late");
+  other.key.process_config = ProcessConfig("launch+wait=block");
+  SummaryRow unsaid = row("GPU-1", "launch/b", Status::invalid, "late");
+  unsaid.key.process_config = ProcessConfig();
+  SummaryRow memory = row("GPU-1", "launch/c", Status::invalid, "late");
+  memory.key.process_config = ProcessConfig("launc");
+  const Finding found = only(session_findings(two_gpus(),
+                                              {row("GPU-1", "launch/ok", Status::ok, "late"),
+                                               row("GPU-1", "launch/a", Status::invalid, "late"),
+                                               other,
+                                               unsaid,
+                                               memory}));
+  EXPECT_THAT(found, is("case-invalid", Severity::distorts));
+  EXPECT_EQ(found.subject, "4 cases on NVIDIA A100 (0)");
+  EXPECT_THAT(found.evidence,
+              ElementsAre(Evidence("launch/a [launch+wait=block]: NVIDIA A100 (0)"),
+                          Evidence("launch/a: NVIDIA A100 (0)"),
+                          Evidence("launch/b: NVIDIA A100 (0)"),
+                          Evidence("launch/c [launc]: NVIDIA A100 (0)")));
+}
+
+TEST(SessionFindings, RatesThatCannotBeAreSaidOfEachDevice) {
+  SessionData session = two_gpus();
+  for (DeviceFacts& device : session.devices) device.name = "NVIDIA A100-SXM4-80GB";
+  for (const auto& [device, arm, tflops] : {std::tuple("GPU-1", "plain", 5000.0),
+                                            std::tuple("GPU-1", "traced", 5000.0),
+                                            std::tuple("GPU-2", "plain", 200.0)}) {
+    CaseData& data =
+        session
+            .cases[{device, arm, "matmul", CaseName::parse("matmul/library/size:4096/type:fp16")}];
+    data.metric_order = {"tflops"};
+    data.samples["tflops"][0] = {tflops};
+  }
+  const Finding found = only(session_findings(session, {}));
+  EXPECT_THAT(found, is("impossible-rate", Severity::distorts));
+  EXPECT_EQ(found.subject, "2 cases on NVIDIA A100-SXM4-80GB (0)");
+  EXPECT_EQ(found.device, "GPU-1");
+  ASSERT_THAT(found.evidence, SizeIs(2));
+  EXPECT_THAT(text_of(found.evidence[0]), StartsWith("matmul/library/size:4096/type:fp16: "));
+  EXPECT_THAT(text_of(found.evidence[1]), StartsWith("matmul/library/size:4096/type:fp16, traced"));
+}
+
+TEST(DeviceLabels, OfPublishedValuesHaveTheSoftwareThatIsKnown) {
+  SessionData session;
+  session.devices = {gpu("a", 0), gpu("b", 1), gpu("c", 2), gpu("d", 3)};
+  session.runs = {
+      run("d", 0), run("a", 0, "published"), run("b", 0, "published"), run("c", 0, "published")};
+  session.runs[0].fingerprint =
+      session.runs[1].fingerprint = {{"cuda", "7.5"}, {"driver_version", "352.99"}};
+  session.runs[2].fingerprint = {{"cuda", ""}, {"driver_version", "1"}};
+  session.runs[3].fingerprint = 5;
+  const DeviceLabels labels(session);
+  EXPECT_EQ(labels.of("a"), "NVIDIA A100, CUDA 7.5, driver 352.99");
+  EXPECT_EQ(labels.of("b"), "NVIDIA A100, driver 1");
+  EXPECT_EQ(labels.of("c"), "NVIDIA A100 (2)");
+  EXPECT_EQ(labels.of("d"), "NVIDIA A100 (3)");
+}
+
 }  // namespace
 }  // namespace launchgap
