@@ -187,7 +187,7 @@ std::vector<std::string> types_that_fit(const DeviceFacts& gpu, const Rate& rate
           *limit, fmt::format("{} ({})", spelled_type(ceiling->type), quantity(limit, "TFLOP/s")));
   }
   std::ranges::sort(fitting);
-  if (fitting.size() > kShown) fitting.resize(kShown);
+  fitting.resize(std::min(fitting.size(), kShown));
   std::vector<std::string> words;
   for (auto& [limit, text] : fitting) words.push_back(std::move(text));
   return words;

@@ -383,5 +383,120 @@ TEST(JudgedCopies, AreHeldAgainstThePublishedBandwidthOnceTheyAreFarPastTheCache
   EXPECT_FALSE(unknown.published);
 }
 
+// --- What a name may mean -----------------------------------------------------------------------
+
+TEST(CeilingOf, TheVectorUnitsIsThatOfTheirType) {
+  EXPECT_EQ(ceiling_of(kA100, "fp64_vector")->type, "fp64");
+  EXPECT_EQ(ceiling_of(kA100, "fp64_vector")->published, 9.7);
+  EXPECT_FALSE(ceiling_of(kA100, "fp63_vector"));
+}
+
+TEST(CeilingOf, AGpuThatMayBeSeveralIsTheHighest) {
+  EXPECT_EQ(ceiling_of(a_gpu("Tesla P100"), "fp32")->published, 10.6);
+  EXPECT_EQ(ceiling_of(a_gpu("NVIDIA H100"), "bf16")->published, 989.4);
+  EXPECT_EQ(ceiling_of(a_gpu("NVIDIA H100", nullptr, 114), "bf16")->published, 756.4);
+  EXPECT_FALSE(ceiling_of(a_gpu("NVIDIA H100", "8.0"), "bf16")) << "of another capability";
+}
+
+TEST(CeilingOf, AGpuOfNoTableNeedsAMultiprocessor) {
+  EXPECT_FALSE(ceiling_of(a_gpu("NVIDIA A30", "8.0", 0), "fp16"));
+  EXPECT_FALSE(ceiling_of(a_gpu("NVIDIA A30", nullptr, 56), "fp16"));
+  EXPECT_NEAR(ceiling_of(a_gpu("NVIDIA A30", "8.0", 1), "fp16")->at(1000).value(), 2.048, 1e-9);
+}
+
+TEST(CeilingOf, ATypeThatIsOnlyRecalledStaysSo) {
+  const auto ceiling = ceiling_of(a_gpu("NVIDIA X", "7.0", 80), "int8");
+  ASSERT_TRUE(ceiling);
+  EXPECT_EQ(ceiling->provenance, Provenance::recalled);
+}
+
+TEST(Multiprocessors, AreThoseReadOrThoseOfTheName) {
+  EXPECT_EQ(multiprocessors_of(a_gpu("NVIDIA H100", nullptr, 7)), 7);
+  EXPECT_EQ(multiprocessors_of(a_gpu("NVIDIA H100")), std::nullopt) << "132 or 114";
+  EXPECT_EQ(multiprocessors_of(a_gpu("NVIDIA A100")), 108);
+  EXPECT_EQ(multiprocessors_of(a_gpu("NVIDIA H100 PCIe", nullptr, 0)), 114);
+  EXPECT_EQ(multiprocessors_of(a_gpu("NVIDIA Z900")), std::nullopt);
+}
+
+TEST(SpelledTypes, AreAsPeopleWriteThem) {
+  for (const auto& [type, spelled] : {std::pair("fp16", "FP16"),
+                                      {"int8", "INT8"},
+                                      {"fp64_tensor", "FP64 in tensor cores"},
+                                      {"fp16_acc16", "FP16 with FP16 sums"},
+                                      {"fp32_pedantic", "pedantic FP32"},
+                                      {"fp8", "FP8"},
+                                      {"fp8_e4m3", "FP8 E4M3"},
+                                      {"fp8_e5m2", "FP8 E5M2"},
+                                      {"fp8_e4m3_fast", "FP8 E4M3 with fast sums"}})
+    EXPECT_EQ(spelled_type(type), spelled);
+}
+
+std::optional<std::pair<double, double>> ends_of(const std::optional<SheetRange>& range) {
+  return range ? std::optional(std::pair(range->low, range->high)) : std::nullopt;
+}
+
+TEST(SheetRates, AreFromTheLeastToTheMostThatANameMayMean) {
+  using Ends = std::pair<double, double>;
+  EXPECT_EQ(ends_of(sheet_rates(a_gpu("Tesla P100"), "fp32")), Ends(9.3, 10.6));
+  EXPECT_TRUE(sheet_rates(kA100, "fp32")->one());
+  EXPECT_EQ(ends_of(sheet_rates(kA100, "fp64")), Ends(19.5, 19.5)) << "of tensor cores";
+  EXPECT_EQ(ends_of(sheet_rates(a_gpu("Tesla V100-SXM2-16GB"), "fp64")), Ends(7.8, 7.8));
+  EXPECT_EQ(sheet_rates(kA100, "fp8_e4m3"), std::nullopt);
+  EXPECT_EQ(sheet_rates(a_gpu("Tesla V100-SXM2-16GB"), "int8"), std::nullopt) << "only recalled";
+  EXPECT_EQ(sheet_rates(a_device("", "NVIDIA A100-SXM4-80GB", "host"), "fp32"), std::nullopt);
+}
+
+TEST(SheetRates, OfAGpuOfNoTableAreThoseOfItsCapabilityAndClock) {
+  const auto range = sheet_rates(a_gpu("NVIDIA A30", "8.0", 1, 1000), "fp16");
+  ASSERT_TRUE(range);
+  EXPECT_NEAR(range->low, 2.048, 1e-9);
+  EXPECT_TRUE(range->one());
+  EXPECT_EQ(sheet_rates(a_gpu("NVIDIA A30", "8.0", 1), "fp16"), std::nullopt) << "at which clock?";
+  EXPECT_EQ(sheet_rates(a_gpu("NVIDIA A30", "8.0", 1, 1000), "fp8"), std::nullopt);
+  EXPECT_EQ(sheet_rates(a_gpu("NVIDIA X", "7.0", 80, 1000), "int8"), std::nullopt);
+}
+
+TEST(SheetBandwidths, AreFromTheLeastToTheMostThatANameMayMean) {
+  using Ends = std::pair<double, double>;
+  EXPECT_EQ(ends_of(sheet_bandwidths(a_gpu("NVIDIA A100"))), Ends(1555, 2039));
+  EXPECT_EQ(ends_of(sheet_bandwidths(a_gpu("NVIDIA H100"))), Ends(2039, 3350));
+  EXPECT_EQ(published_bandwidth(a_gpu("NVIDIA H100")), 3350);
+  EXPECT_EQ(sheet_bandwidths(a_gpu("NVIDIA Z900")), std::nullopt);
+}
+
+// --- What else a rate may be --------------------------------------------------------------------
+
+TEST(JudgedRates, FitTheSlowestThreeTypesFirst) {
+  EXPECT_EQ(product(kA100, "fp32", 20, 1410).causes,
+            "It would be possible in TF32 (156 TFLOP/s), FP16 (312 TFLOP/s) or INT8 (624 TFLOP/s). "
+            "It would be possible at 1447 MHz; 1410 MHz was read.");
+  EXPECT_EQ(product(kH100, "fp32", 70, 1980).causes,
+            "It would be possible in TF32 (535 TFLOP/s), FP16 (1070 TFLOP/s) or INT8 (2141 "
+            "TFLOP/s).");
+  EXPECT_EQ(product(kH100, "tf32", 700, 1980).causes,
+            "It would be possible in FP16 (1070 TFLOP/s) or INT8 (2141 TFLOP/s).");
+}
+
+TEST(JudgedRates, FitAClockUpToTwoPercentAboveTheHighest) {
+  const DeviceFacts sheet = a_gpu("NVIDIA A100-SXM4-80GB", "8.0", 108);
+  const auto at_clock = HasSubstr("It would be possible at");
+  // 705 MHz was read, and 1410 is published: 19.5 TFLOP/s there.
+  EXPECT_THAT(product(sheet, "fp32", 19.85, 705).causes, at_clock);
+  EXPECT_THAT(product(sheet, "fp32", 19.95, 705).causes, Not(at_clock));
+  const DeviceFacts faster = a_gpu("NVIDIA A100-SXM4-80GB", "8.0", 108, 2820);
+  EXPECT_THAT(product(faster, "fp32", 39.7, 705).causes, at_clock);
+  EXPECT_THAT(product(faster, "fp32", 40.0, 705).causes, Not(at_clock));
+}
+
+TEST(JudgedRates, HaveAVerdictByTheirLimit) {
+  const JudgedRate judged = product(kA100, "fp32", 9.75, 705);
+  EXPECT_NEAR(*judged.limit, 9.75, 0.01);
+  EXPECT_EQ(judged.ceiling, judged.limit);
+  EXPECT_EQ(judged.published, 19.5);
+  const JudgedRate unread = product(a_gpu("NVIDIA A30", "8.0", 56), "fp16", 1e6);
+  EXPECT_EQ(unread.verdict, RateVerdict::no_ceiling) << "neither a clock nor a sheet";
+  EXPECT_EQ(unread.causes, "");
+}
+
 }  // namespace
 }  // namespace launchgap
