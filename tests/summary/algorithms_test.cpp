@@ -64,5 +64,44 @@ TEST(Algorithms, HaveTheWavesThatCublasLtTells) {
     EXPECT_EQ(waves_of(other), std::nullopt) << other;
 }
 
+TEST(Algorithms, OfManyKernelsFourAreNamedInTheirOrder) {
+  SessionData session;
+  session.cases[key(kTracedProduct)];
+  session.traces.push_back(a_trace("launch/null", {kernel("other", {1})}));
+  session.traces.push_back(a_trace(kTracedProduct,
+                                   {kernel("launchgap_gate", {1}),
+                                    kernel("", {1}),
+                                    kernel("e", {1}),
+                                    kernel("d", {2}),
+                                    kernel("b", {3}),
+                                    kernel("a", {4})}));
+  EXPECT_THAT(algorithms_of_cases(session).at(key(kTracedProduct)),
+              ElementsAre("a 4 + b 3 + d 2 + e 1"));
+  session.traces.back().record.kernels->push_back(kernel("c", {5}));
+  EXPECT_THAT(algorithms_of_cases(session).at(key(kTracedProduct)),
+              ElementsAre("a 4 + b 3 + c 5 + d 2"));
+}
+
+TEST(Algorithms, AKernelsNameIsShortened) {
+  SessionData session;
+  session.cases[key(kTracedProduct)];
+  const std::string name(201, 'k');
+  session.traces.push_back(a_trace(kTracedProduct, {kernel(name.c_str(), {1})}));
+  EXPECT_THAT(algorithms_of_cases(session).at(key(kTracedProduct)),
+              ElementsAre(std::string(200, 'k') + " 1"));
+}
+
+TEST(Algorithms, OfTheTracesThatCountEachIsOne) {
+  SessionData session;
+  session.cases[key(kTracedProduct)];
+  session.traces.push_back(a_trace(kTracedProduct, {kernel("lost", {1})}));
+  session.traces.back().record.case_name.reset();
+  session.traces.push_back(a_trace(kTracedProduct, {kernel("none", {1})}));
+  session.traces.back().record.kernels.reset();
+  session.traces.push_back(a_trace(kTracedProduct, {kernel("a", {1})}));
+  session.traces.push_back(a_trace(kTracedProduct, {kernel("b", {1})}));
+  EXPECT_THAT(algorithms_of_cases(session).at(key(kTracedProduct)), ElementsAre("a 1", "b 1"));
+}
+
 }  // namespace
 }  // namespace launchgap

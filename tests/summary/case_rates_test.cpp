@@ -217,5 +217,64 @@ TEST_F(CaseRates, OfCopiesWithinTheDeviceAreBesideThePublishedBandwidth) {
   EXPECT_EQ(last[4], "2039");
 }
 
+TEST_F(CaseRates, OfTwoReadingsTheHigherIsTheClockAndNoneOfAnotherCaseOrOfZero) {
+  took("GPU-1", kProduct, 9.75);
+  read_clock(kConvolution, 0, 1500);
+  read_clock(kProduct, 0, 0);
+  EXPECT_FALSE(only_rate().rate.clock_mhz);
+  read_clock(kProduct, 0, 0.5);
+  EXPECT_EQ(only_rate().rate.clock_mhz, 0.5);
+  session_.telemetry.back().values.clear();
+  read_clock(kProduct, 2, 1200);
+  read_clock(kProduct, 3, 1300);
+  EXPECT_EQ(only_rate().rate.clock_mhz, 1300);
+}
+
+TEST_F(CaseRates, NeedARateAboveZeroAndADeviceThatIsKnown) {
+  took("GPU-0", kProduct, 1);
+  took("GPU-1", kProduct, 0);
+  EXPECT_THAT(case_rates(session_), IsEmpty());
+  took("GPU-1", kProduct, 0.5);
+  EXPECT_EQ(only_rate().key.device, "GPU-1");
+  session_.cases.begin()->second.samples.clear();
+  took("GPU-1", "matmul/library/size:16", 5);
+  took("GPU-1", "launch/null/type:fp32", 5);
+  EXPECT_EQ(only_rate().rate.tflops, 0.5) << "a product without a type, and a launch";
+}
+
+/// A copy of so much on the A100.
+std::optional<CaseRate> copy_rate(const char* name, std::optional<double> gbs) {
+  DeviceFacts gpu = a_device("GPU-1", "NVIDIA A100-SXM4-80GB");
+  gpu.compute_capability = "8.0";
+  gpu.multiprocessors = 108;
+  return case_rate({"GPU-1", "plain", "ceiling", CaseName::parse(name)}, gpu, {{}, gbs, {}, {}});
+}
+
+TEST(CopyRates, AreOfCopiesWithinADeviceThatHaveASize) {
+  const char* const far = "ceiling/copy/bytes:83886080/direction:device_to_device";
+  ASSERT_TRUE(copy_rate(far, 9000));
+  EXPECT_EQ(copy_rate(far, 9000)->judged.verdict, RateVerdict::impossible)
+      << "twice 80 MiB are four times the cache";
+  EXPECT_EQ(
+      copy_rate("ceiling/copy/bytes:83886079/direction:device_to_device", 9000)->judged.verdict,
+      RateVerdict::no_ceiling);
+  EXPECT_TRUE(copy_rate(far, 0.5));
+  EXPECT_FALSE(copy_rate(far, 0));
+  EXPECT_FALSE(copy_rate(far, {}));
+  for (const char* const name : {"ceiling/copies/bytes:83886080/direction:device_to_device",
+                                 "ceiling/copy/bytes:83886080/direction:host_to_device",
+                                 "ceiling/copy/bytes:83886080",
+                                 "ceiling/copy/bytes:8x/direction:device_to_device",
+                                 "ceiling/copy/direction:device_to_device"})
+    EXPECT_FALSE(copy_rate(name, 9000)) << name;
+}
+
+TEST(RateTexts, SayHowManyTimesTheLimitARateIs) {
+  const CaseRate copy =
+      copy_rate("ceiling/copy/bytes:83886080/direction:device_to_device", 2 * 2039).value();
+  EXPECT_EQ(above_ceiling_text(copy),
+            "4078 GB/s is 2.0 times the published bandwidth of the memory, 2039 GB/s.");
+}
+
 }  // namespace
 }  // namespace launchgap

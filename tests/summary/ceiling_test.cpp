@@ -466,14 +466,21 @@ TEST(SheetBandwidths, AreFromTheLeastToTheMostThatANameMayMean) {
 
 // --- What else a rate may be --------------------------------------------------------------------
 
+JudgedRate rate_of(const DeviceFacts& device,
+                   const std::string& type,
+                   double tflops,
+                   std::optional<double> clock_mhz = {}) {
+  return judge_rate(device, {false, type, "", tflops, clock_mhz});
+}
+
 TEST(JudgedRates, FitTheSlowestThreeTypesFirst) {
-  EXPECT_EQ(product(kA100, "fp32", 20, 1410).causes,
+  EXPECT_EQ(rate_of(kA100, "fp32", 20, 1410).causes,
             "It would be possible in TF32 (156 TFLOP/s), FP16 (312 TFLOP/s) or INT8 (624 TFLOP/s). "
             "It would be possible at 1447 MHz; 1410 MHz was read.");
-  EXPECT_EQ(product(kH100, "fp32", 70, 1980).causes,
+  EXPECT_EQ(rate_of(kH100, "fp32", 70, 1980).causes,
             "It would be possible in TF32 (535 TFLOP/s), FP16 (1070 TFLOP/s) or INT8 (2141 "
             "TFLOP/s).");
-  EXPECT_EQ(product(kH100, "tf32", 700, 1980).causes,
+  EXPECT_EQ(rate_of(kH100, "tf32", 700, 1980).causes,
             "It would be possible in FP16 (1070 TFLOP/s) or INT8 (2141 TFLOP/s).");
 }
 
@@ -481,19 +488,19 @@ TEST(JudgedRates, FitAClockUpToTwoPercentAboveTheHighest) {
   const DeviceFacts sheet = a_gpu("NVIDIA A100-SXM4-80GB", "8.0", 108);
   const auto at_clock = HasSubstr("It would be possible at");
   // 705 MHz was read, and 1410 is published: 19.5 TFLOP/s there.
-  EXPECT_THAT(product(sheet, "fp32", 19.85, 705).causes, at_clock);
-  EXPECT_THAT(product(sheet, "fp32", 19.95, 705).causes, Not(at_clock));
+  EXPECT_THAT(rate_of(sheet, "fp32", 19.85, 705).causes, at_clock);
+  EXPECT_THAT(rate_of(sheet, "fp32", 19.95, 705).causes, Not(at_clock));
   const DeviceFacts faster = a_gpu("NVIDIA A100-SXM4-80GB", "8.0", 108, 2820);
-  EXPECT_THAT(product(faster, "fp32", 39.7, 705).causes, at_clock);
-  EXPECT_THAT(product(faster, "fp32", 40.0, 705).causes, Not(at_clock));
+  EXPECT_THAT(rate_of(faster, "fp32", 39.7, 705).causes, at_clock);
+  EXPECT_THAT(rate_of(faster, "fp32", 40.0, 705).causes, Not(at_clock));
 }
 
 TEST(JudgedRates, HaveAVerdictByTheirLimit) {
-  const JudgedRate judged = product(kA100, "fp32", 9.75, 705);
+  const JudgedRate judged = rate_of(kA100, "fp32", 9.75, 705);
   EXPECT_NEAR(*judged.limit, 9.75, 0.01);
   EXPECT_EQ(judged.ceiling, judged.limit);
   EXPECT_EQ(judged.published, 19.5);
-  const JudgedRate unread = product(a_gpu("NVIDIA A30", "8.0", 56), "fp16", 1e6);
+  const JudgedRate unread = rate_of(a_gpu("NVIDIA A30", "8.0", 56), "fp16", 1e6);
   EXPECT_EQ(unread.verdict, RateVerdict::no_ceiling) << "neither a clock nor a sheet";
   EXPECT_EQ(unread.causes, "");
 }

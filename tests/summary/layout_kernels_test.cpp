@@ -94,5 +94,71 @@ TEST(LayoutKernels, OfATraceThatDoesNotCountAreNone) {
   EXPECT_THAT(layout_kernels(session_of({invalid})), IsEmpty());
 }
 
+CountedKernels of_time(const char* name, std::uint64_t total_ns) {
+  return {.name = name, .grid = {}, .block = {}, .count = 2, .total_ns = total_ns};
+}
+
+SessionData with_traces(std::vector<TraceInfo> traces) {
+  SessionData session;
+  session.traces = std::move(traces);
+  return session;
+}
+
+TEST(LayoutFindings, AreOfATenthOfTheTimeOrMore) {
+  const auto found = [](std::uint64_t ns, std::uint64_t other_ns) {
+    return layout_findings(with_traces(
+        {a_trace("convolution/a", {of_time("nchwToNhwc", ns), of_time("conv", other_ns)})}));
+  };
+  EXPECT_THAT(found(9, 91), ::testing::IsEmpty());
+  ASSERT_THAT(found(10, 90), ::testing::SizeIs(1));
+  EXPECT_EQ(found(10, 90)[0].share, 0.1);
+  EXPECT_THAT(found(0, 0), ::testing::IsEmpty());
+  EXPECT_THAT(found(1, 0), ::testing::SizeIs(1));
+}
+
+TEST(LayoutFindings, NameTheLongestOfACasesKernelsAndCountOnlyTracesThatCount) {
+  TraceInfo of_run = a_trace("convolution/a", {of_time("nchwToNhwc", 1000)}), bad = of_run,
+            unusual = of_run, without = of_run;
+  of_run.record.case_name.reset();
+  bad.record.state = "invalid:dropped";
+  unusual.process_config = ProcessConfig("convolution+trace_level=kernels");
+  without.record.kernels.reset();
+  const std::vector<LayoutKernels> found =
+      layout_kernels(with_traces({of_run,
+                                  bad,
+                                  unusual,
+                                  without,
+                                  a_trace("convolution/none", {of_time("conv", 5)}),
+                                  a_trace("convolution/a",
+                                          {of_time("launchgap_gate", 1000),
+                                           of_time("conv", 60),
+                                           of_time("nchwToNhwcA", 5),
+                                           of_time("nchwToNhwcB", 10),
+                                           of_time("nchwToNhwcC", 10)})}));
+  ASSERT_THAT(found, ::testing::SizeIs(1));
+  EXPECT_EQ(found[0].case_name, "convolution/a");
+  EXPECT_EQ(found[0].kernel, "nchwToNhwcB");
+  EXPECT_EQ(found[0].ns, 25);
+  EXPECT_EQ(found[0].all_ns, 85);
+  EXPECT_EQ(found[0].count, 6u);
+  EXPECT_EQ(found[0].all_count, 8u);
+}
+
+TEST(LayoutFindings, OfSeveralCasesSayTheLargestShare) {
+  const auto found = layout_findings(
+      with_traces({a_trace("convolution/a", {of_time("nchwToNhwc", 200), of_time("conv", 200)}),
+                   a_trace("convolution/b",
+                           {of_time((std::string(101, 'k') + "nhwcTo<int>").c_str(), 3),
+                            of_time("conv", 1)})}));
+  ASSERT_THAT(found, ::testing::SizeIs(1));
+  EXPECT_EQ(found[0].share, 0.75);
+  EXPECT_EQ(found[0].sentence,
+            "2 cases spend up to 75 % of the GPU's time on kernels that only bring tensors into "
+            "another layout.");
+  EXPECT_EQ(found[0].cases, "convolution/a convolution/b");
+  EXPECT_EQ(found[0].evidence.at(1).name,
+            "convolution/b: 2 of 4 kernels, " + std::string(100, 'k'));
+}
+
 }  // namespace
 }  // namespace launchgap

@@ -87,5 +87,40 @@ TEST(NightFindings, OneOfAKindIsOneMetric) {
   EXPECT_THAT(found_in({suspect, faster, other}), SizeIs(3));
 }
 
+/// Of one metric that is slower.
+Finding slower_finding(const VerdictRow& row) {
+  const std::vector<Finding> found = night_findings({}, {row});
+  EXPECT_THAT(found, SizeIs(1));
+  return found.at(0);
+}
+
+TEST(NightFindings, TimeIsLostWhereBothLevelsAreAboveZero) {
+  VerdictRow row = verdict("launch/null", "api_ns", 0.5, 1);
+  row.verdict = "slower";
+  EXPECT_EQ(slower_finding(row).share, 0.5);
+  row.value = 0;
+  EXPECT_EQ(slower_finding(row).share, std::nullopt);
+  row.value.reset();
+  EXPECT_EQ(slower_finding(row).share, std::nullopt);
+  row.value = 1;
+  row.baseline = 0;
+  EXPECT_EQ(slower_finding(row).share, std::nullopt);
+  row.baseline.reset();
+  EXPECT_EQ(slower_finding(row).share, std::nullopt);
+}
+
+TEST(NightFindings, OfWhatIsNotKnownLittleIsSaid) {
+  VerdictRow row = verdict("launch/null", "no_such_metric", 3, 4);
+  row.verdict = "slower";
+  row.change.reset();
+  row.key.process_config = ProcessConfig("launch+wait=block");
+  const Finding found = slower_finding(row);
+  EXPECT_EQ(found.sentence,
+            "launch/null [launch+wait=block] is 0 % slower than in the sessions before: "
+            "no_such_metric was 3 and is 4.");
+  EXPECT_EQ(found.evidence.at(0).name, "no_such_metric of launch/null [launch+wait=block]");
+  EXPECT_EQ(found.subject, "GPU-1");
+}
+
 }  // namespace
 }  // namespace launchgap
