@@ -475,13 +475,13 @@ JudgedRate rate_of(const DeviceFacts& device,
 
 TEST(JudgedRates, FitTheSlowestThreeTypesFirst) {
   EXPECT_EQ(rate_of(kA100, "fp32", 20, 1410).causes,
-            "It would be possible in TF32 (156 TFLOP/s), FP16 (312 TFLOP/s) or INT8 (624 TFLOP/s). "
-            "It would be possible at 1447 MHz; 1410 MHz was read.");
-  EXPECT_EQ(rate_of(kH100, "fp32", 70, 1980).causes,
-            "It would be possible in TF32 (535 TFLOP/s), FP16 (1070 TFLOP/s) or INT8 (2141 "
+            "It would be possible in TF32 (156 TFLOP/s), FP16 (312 TFLOP/s) or INT8 (624 "
             "TFLOP/s).");
+  EXPECT_EQ(rate_of(kH100, "fp32", 70, 1980).causes,
+            "It would be possible in TF32 (535 TFLOP/s), FP16 (1.07 PFLOP/s) or INT8 (2.14 "
+            "PFLOP/s).");
   EXPECT_EQ(rate_of(kH100, "tf32", 700, 1980).causes,
-            "It would be possible in FP16 (1070 TFLOP/s) or INT8 (2141 TFLOP/s).");
+            "It would be possible in FP16 (1.07 PFLOP/s) or INT8 (2.14 PFLOP/s).");
 }
 
 TEST(JudgedRates, FitAClockUpToTwoPercentAboveTheHighest) {

@@ -370,6 +370,7 @@ TEST_F(Answers, UpToThreeProcessesStandInTheOrderOfTheirNames) {
   for (const int rank : {2, 0, 1}) {
     Recorded run = usual_run(0.05 * rank);
     run.recording.rank = rank;
+    run.recording.pid = 100 + static_cast<std::uint64_t>(rank);
     write(run, rank);
   }
   EXPECT_THAT(lines_of(job_text(read(), 12, 1000)),
@@ -385,6 +386,7 @@ TEST_F(Answers, OfFourProcessesTheMostIdleAreShown) {
   for (const int rank : {0, 1, 2, 3}) {
     Recorded run = usual_run(0.05 * (rank % 3));
     run.recording.rank = rank;
+    run.recording.pid = 100 + static_cast<std::uint64_t>(rank);
     if (rank == 3) run.idle = {};
     write(run, rank);
   }
@@ -400,6 +402,7 @@ TEST_F(Answers, AProcessStandsThereIfWhatIsSaidOfAllHasRoomBeside) {
   for (const int rank : {0, 1}) {
     Recorded run = usual_run(0.05);
     run.recording.rank = rank;
+    run.recording.pid = 100 + static_cast<std::uint64_t>(rank);
     write(run, rank);
   }
   const SessionData session = read();
@@ -422,6 +425,7 @@ TEST_F(Answers, ThreeCausesAreShownAndTheOthersCounted) {
       run.job.extent_ns = 100'000'000;
       run.length_ns = 1e8;
       run.recording.rank = rank;
+      run.recording.pid = 100 + static_cast<std::uint64_t>(rank);
       write(run, rank);
     }
     return lines_of(job_text(read(), most_lines, 1000));
@@ -453,6 +457,7 @@ TEST_F(Answers, WhatBeginsWithItsProcessSaysItOnce) {
   for (const int rank : {0, 1}) {
     Recorded run = usual_run(0.05);
     run.recording.rank = rank;
+    run.recording.pid = 100 + static_cast<std::uint64_t>(rank);
     run.job.collectives = {{"reduce", std::vector<std::int64_t>(20, rank == 0 ? 2'000'000 : 1000)}};
     write(run, rank);
   }
@@ -520,8 +525,8 @@ TEST(AnswerOf, IdlenessHasItsLimits) {
        9,
        0,
        "mixed",
-       "The GPU is idle 30 % of the time for several causes, 0 % with work queued that waits for "
-       "something else."},
+       "The GPU is idle 30 % of the time for several causes, 0 % with work queued, mostly of "
+       "graphs."},
       {{{"idle_launch_ns", 256}, {"idle_program_ns", 256}},
        0.5,
        9,
@@ -676,7 +681,7 @@ TEST(AnswerOf, LaunchCallsGoOnTogetherWhereTheyCoverLessThanTheirTime) {
             "%.");
   EXPECT_EQ(launches(4), launches(0));
   EXPECT_THAT(launches(1),
-              StartsWith("2 launch calls take 4 ns, and one or more go on for 13 % of the "
+              StartsWith("2 launch calls take 4 ns, and one or more go on for 12 % of the "
                          "recording (a call: p50 2 ns)"));
   tail.p99_ns = 1;
   EXPECT_THAT(launches(0), HasSubstr("(a call: p50 2 ns, p99 1 ns)"));

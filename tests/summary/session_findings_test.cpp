@@ -376,7 +376,7 @@ TEST(SessionFindings, OldCodeIsOfTheLibrariesThatHaveNewer) {
   session.runs = {product_run("matmul+code=prescott", "Prescott", "SkylakeX"),
                   product_run("matmul", "Prescott", "SkylakeX", 5),
                   product_run("matmul", "Prescott", "SkylakeX", {{"OPENBLAS_CORETYPE", 7}})};
-  session.runs[1].libraries.insert(session.runs[1].libraries.begin(), {.name = "FFTW"});
+  session.runs[1].libraries.insert(session.runs[1].libraries.begin(), LoadedLibrary());
   session.runs[2].replicate = 1;
   const Finding found = only(session_findings(session, {}));
   EXPECT_THAT(found.sentence, StartsWith("OpenBLAS 0.3.21 does not know this CPU"));

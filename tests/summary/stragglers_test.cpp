@@ -362,6 +362,7 @@ TEST(RankedJobs, HaveARankEachOrAreOfOneFile) {
   EXPECT_THAT(names_of(ranks), IsEmpty()) << "of one rank";
   ranks[1].rank.reset();
   EXPECT_THAT(names_of(ranks), IsEmpty());
+  ranks[0].rank.reset();
   ranks[1].file = ranks[0].file;
   ranks[0].pid = 7;
   ranks[1].pid = 8;
