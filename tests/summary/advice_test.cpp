@@ -9,6 +9,7 @@
 
 #include "harness/core/text.h"
 #include "harness/summary/adviser.h"
+#include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"
 

@@ -6,6 +6,8 @@
 #include "harness/summary/fallback.h"
 #include "harness/summary/headlines.h"
 #include "harness/summary/session_findings.h"
+#include "harness/summary/table_makers.h"
+#include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"
 

@@ -10,6 +10,7 @@
 #include "harness/core/csv_table.h"
 #include "harness/core/input_file.h"
 #include "harness/device/shape_text.h"
+#include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"
 

@@ -11,6 +11,7 @@
 #include "harness/measure/benchmark.h"
 #include "harness/summary/summary.h"
 #include "harness/summary/table_makers.h"
+#include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"
 

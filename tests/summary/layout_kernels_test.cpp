@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"
 

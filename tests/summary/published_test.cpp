@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "harness/core/errors.h"
+#include "tests/device/a_device.h"
 #include "tests/summary/made.h"
 
 namespace launchgap {
