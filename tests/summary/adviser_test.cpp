@@ -171,12 +171,12 @@ TEST(AdviceWords, EvidenceSaysWhatTheNamesDoNotShare) {
   AdviserRows made;
   const SummaryRow& few = made.add("launch/axis/n:1/m:2", "api_ns", {100, 100, 100});
   const SummaryRow& many = made.add("launch/axis/n:4/m:2", "api_ns", {200, 200, 200, 200});
-  const SummaryRow& wall = made.add("launch/axis/n:1/m:2", "wall_ns", {400});
+  const SummaryRow& wall = made.add("launch/axis/n:1/m:2", "roundtrip_ns", {400});
   EXPECT_EQ(evidence_of(*compare(&many, &few)).name,
             "api_ns, 200 ns (n:4) against 100 ns (n:1), 4 and 3 runs");
   EXPECT_EQ(evidence_of(*compare(&wall, &few)).name,
-            "wall_ns 400 ns against api_ns 100 ns, 1 and 3 runs");
-  EXPECT_EQ(text_of(evidence_of(wall)), "wall_ns, 1 run: 400 ns");
+            "roundtrip_ns 400 ns against api_ns 100 ns, 1 and 3 runs");
+  EXPECT_EQ(text_of(evidence_of(wall)), "roundtrip_ns, 1 run: 400 ns");
   EXPECT_EQ(text_of(evidence_of(made.add("launch/axis", "idle_share", {0.5, 0.5}))),
             "idle_share, 2 runs: 50 %");
   const Evidence without = evidence_of(*compare(&wall, &few));

@@ -275,7 +275,7 @@ TEST(RateTexts, SayHowManyTimesTheLimitARateIs) {
   const CaseRate copy =
       copy_rate("ceiling/copy/bytes:83886080/direction:device_to_device", 2 * 2039).value();
   EXPECT_EQ(above_ceiling_text(copy),
-            "4078 GB/s is 2.0 times the published bandwidth of the memory, 2039 GB/s.");
+            "4.08 TB/s is 2.0 times the published bandwidth of the memory, 2.04 TB/s.");
 }
 
 }  // namespace
