@@ -107,6 +107,12 @@ void judge_idleness(const RecordedProcess& process, JobAnswer& answer) {
   };
   const IdleKind& most = *std::ranges::max_element(kIdleKinds, {}, share_of);
   const double most_share = share_of(most);
+  if (most_share == 0) {
+    answer.verdict = JobVerdict::mixed;
+    answer.sentence = fmt::format(
+        "{} is idle {} of the time, and nothing tells for what.", gpu, percent_text(idle));
+    return;
+  }
   const bool mixed = most_share < kHalf * idle;
   // What the recorder may have left out of a graph waits for nothing.
   const bool of_graphs =

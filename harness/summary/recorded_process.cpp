@@ -102,7 +102,7 @@ std::string RecordedProcess::where() const {
   const auto of_rank = [](const RecordingRecord& record) { return record.rank; };
   std::string name = recording.file;
   auto same = alike(of_file);
-  if (recording.rank && alike(of_rank) == alike(of_process)) {
+  if (recording.rank && alike(of_rank) <= alike(of_process)) {
     name = fmt::format("rank {}", *recording.rank);
     same = alike(of_rank);
   } else if (recording.pid && alike(of_process) < same) {

@@ -167,6 +167,11 @@ TEST_F(Answers, QueuedWorkOfGraphsIsNotSaidToWait) {
             "The GPU is idle 50 % of the time, 50 % with work queued, mostly of graphs.");
 }
 
+TEST_F(Answers, OfPartsThatItDoesNotKnowNothingIsSaid) {
+  const Recorded run(Idle{{"idle_of_a_later_kind_ns", 0.3}});
+  EXPECT_EQ(answer(run).sentence, "The GPU is idle 30 % of the time, and nothing tells for what.");
+}
+
 TEST_F(Answers, OneKernelIsTooShortForAVerdict) {
   Recorded run(Idle{{"idle_program_ns", 0}});
   run.counts.kernels = run.counts.launches = 1;
@@ -520,13 +525,7 @@ TEST(AnswerOf, IdlenessHasItsLimits) {
        "idle."},
       {{}, 0, 2, 0, "device-bound", "The GPU works 100 % of the time and is idle 0 %."},
       {{}, 0.2, 1, 0, "device-bound", "The GPU works 80 % of the time and is idle 20 %."},
-      {{},
-       0.3,
-       9,
-       0,
-       "mixed",
-       "The GPU is idle 30 % of the time for several causes, 0 % with work queued, mostly of "
-       "graphs."},
+      {{}, 0.3, 9, 0, "mixed", "The GPU is idle 30 % of the time, and nothing tells for what."},
       {{{"idle_launch_ns", 256}, {"idle_program_ns", 256}},
        0.5,
        9,

@@ -51,6 +51,7 @@ TEST(RecordedProcess, IsNamedByWhatTellsItFromTheOthers) {
        {"a, process 7", "a, process 8", "b"}},
       {{a_recording("a", 7, 3), a_recording("a", 8, 4)}, {"rank 3", "rank 4"}},
       {{a_recording("a", 7, 3), a_recording("b", 8, 3)}, {"a", "b"}},
+      {{a_recording("a", {}, 3), a_recording("a", {}, 4)}, {"rank 3", "rank 4"}},
       {{a_recording("a", 7, 3), a_recording("a", 7, 3, "GPU-2"), a_recording("a", 8, 4)},
        {"rank 3, GPU 0", "rank 3, GPU 5", "rank 4"}},
       {{a_recording("a", 7), a_recording("a", 7, {}, "GPU-2"), a_recording("a", 8)},
