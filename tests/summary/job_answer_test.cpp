@@ -167,8 +167,8 @@ TEST_F(Answers, QueuedWorkOfGraphsIsNotSaidToWait) {
             "The GPU is idle 50 % of the time, 50 % with work queued, mostly of graphs.");
 }
 
-TEST_F(Answers, OfPartsThatItDoesNotKnowNothingIsSaid) {
-  const Recorded run(Idle{{"idle_of_a_later_kind_ns", 0.3}});
+TEST_F(Answers, OfIdlenessWithoutItsPartsNothingElseIsSaid) {
+  const Recorded run(Idle{{"launch_ns", 0.3}});
   EXPECT_EQ(answer(run).sentence, "The GPU is idle 30 % of the time, and nothing tells for what.");
 }
 
