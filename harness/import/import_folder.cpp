@@ -36,6 +36,20 @@ bool lock(const fs::path& file) {
   return false;
 }
 
+/// Makes the mark, locked until the process ends. It is written in its place, and not moved there:
+/// a process that is killed on the way leaves nothing that is not known to be an import's.
+bool mark(const fs::path& file, std::string_view text) {
+  const int descriptor =
+      open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (descriptor < 0) return false;
+  flock(descriptor, LOCK_EX | LOCK_NB);
+  if (write(descriptor, text.data(), text.size()) == std::ssize(text)) return true;
+  close(descriptor);
+  std::error_code ignored;
+  fs::remove(file, ignored);
+  return false;
+}
+
 /// FNV-1a, piece by piece.
 class Digest {
  public:
@@ -59,13 +73,10 @@ void make_import_folder(const fs::path& path) {
   }
   const bool made = !fs::exists(path, failed);
   make_output_folder(path);
-  try {
-    write_file(path / kUnfinished, made ? kMade : kTaken);
-  } catch (const Error&) {
+  if (!mark(path / kUnfinished, made ? kMade : kTaken)) {
     if (made) fs::remove(path, failed);
     throw UsageError("nothing can be written to {}", path.string());
   }
-  lock(path / kUnfinished);
   for (const char* folder : {"records", "events"}) {
     if (!failed) fs::create_directories(path / folder, failed);
   }

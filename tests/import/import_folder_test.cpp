@@ -1,6 +1,7 @@
 #include "harness/import/import_folder.h"
 
 #include <fcntl.h>
+#include <fstream>
 #include <string>
 #include <sys/file.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 
 #include <gmock/gmock.h>
 
+#include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
 #include "tests/error_of.h"
 #include "tests/import/job.h"
@@ -64,6 +66,14 @@ TEST_F(ImportFolder, OfAKilledImportIsTakenOver) {
   EXPECT_THAT(inside(path_ / "records"), IsEmpty());
   remove_import(path_);
   EXPECT_THAT(inside(path_), IsEmpty()) << "which had found it";
+}
+
+TEST_F(ImportFolder, OfOneThatWasKilledAsItBeganIsTakenOver) {
+  fs::create_directories(path_);
+  std::ofstream(path_ / "unfinished-import").flush();
+  make_import_folder(path_);
+  EXPECT_THAT(inside(path_), UnorderedElementsAre("records", "events", "unfinished-import"));
+  EXPECT_EQ(InputFile(path_ / "unfinished-import").text(64), "taken\n");
 }
 
 TEST_F(ImportFolder, OfAnImportAtWorkIsRefused) {

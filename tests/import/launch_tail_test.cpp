@@ -105,8 +105,8 @@ TEST(LaunchTail, AnotherThreadsCallExplainsUnlessItGoesOnAlways) {
   EXPECT_EQ(causes_in(waiting), "unexplained 1, usual 49");
 }
 
-TEST(LaunchTail, AQueueThatIsFullExplainsWhereClocksAgree) {
-  // A device that is far behind: 1,000 launches at once, then each takes as long as a kernel.
+/// Of a device that is far behind: 1,000 launches at once, then each takes as long as a kernel.
+Job with_full_queue() {
   Job job;
   std::int64_t at = kStart;
   for (std::uint32_t i = 0; i < 1200; ++i) {
@@ -116,6 +116,11 @@ TEST(LaunchTail, AQueueThatIsFullExplainsWhereClocksAgree) {
     job.kernel(begin, begin + 100'000, i + 1);
     at += takes;
   }
+  return job;
+}
+
+TEST(LaunchTail, AQueueThatIsFullExplainsWhereClocksAgree) {
+  const Job job = with_full_queue();
   EXPECT_EQ(causes_in(job), "queue-full 100, usual 1100");
   EXPECT_EQ(causes_in(job, false), "unexplained 100, usual 1100");
 }
@@ -517,6 +522,12 @@ TEST(OwnLaunchTail, HasNoFirstLaunchesAsAWarmUpCameBefore) {
   ASSERT_EQ(tail->parts.size(), 2u);
   EXPECT_EQ(tail->parts[0].cause, "unexplained");
   EXPECT_EQ(own_launch_tail({}), std::nullopt);
+}
+
+TEST(OwnLaunchTail, IsOfClocksThatAgree) {
+  const auto tail = own_launch_tail(with_full_queue().process.trace);
+  ASSERT_TRUE(tail);
+  EXPECT_NE(tail->part(TailCause::queue_full), nullptr);
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ TEST_F(Minimalloc, ColumnsStandInAnyOrderUnderAnyOfTheirNames) {
   EXPECT_EQ(events("size,note,end,start,buffer\r\n4,x,3,0,b1\r\n\r\n"), usual);
   EXPECT_EQ(events("buffer_id,begin,end,size\nb1,0,3,4\n"), usual);
   EXPECT_TRUE(is_minimalloc(kColumns));
-  EXPECT_FALSE(is_minimalloc("id,lower,upper\n"));
+  for (const char* const head : {"id,lower,upper\n", "lower,upper,size\n", "id,upper,size\n"})
+    EXPECT_FALSE(is_minimalloc(head)) << head;
   EXPECT_FALSE(is_minimalloc("id,lower,upper,size")) << "no whole line";
 }
 

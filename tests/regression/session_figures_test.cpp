@@ -227,6 +227,15 @@ TEST_F(SessionOfACase, OfWhatIsZeroThereIsNoRatio) {
   EXPECT_EQ(found.tick, 0);
 }
 
+TEST_F(SessionOfACase, VariesBetweenProcessesHoweverSmallItsValuesAre) {
+  for (int run = 0; run < 3; ++run) of_case().samples["api_ns"][run].assign(3, 0.5 + 0.125 * run);
+  const double usual = *figures().between_run_cv();
+  for (auto& [run, values] : of_case().samples["api_ns"]) {
+    for (double& value : values) value *= 1024;
+  }
+  EXPECT_NEAR(*figures().between_run_cv(), usual, 1e-12);
+}
+
 TEST_F(SessionOfACase, HasNoVariationBetweenTwoProcesses) {
   of_case().samples["api_ns"].erase(2);
   EXPECT_EQ(figures().between_run_cv(), std::nullopt);

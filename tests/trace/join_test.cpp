@@ -115,6 +115,17 @@ TEST(Join, AGraphThatIsTracedAsAWholeHasNoKernelsAndIsNotMissed) {
   EXPECT_EQ(joined.counts.launches_without_kernel, 0u);
 }
 
+TEST(Join, OfCallsThatCannotBeThoseWithANumberAreLaunches) {
+  Trace trace;
+  trace.calls = {call(3000, 1000, 0), call(3000, 1000, 5), call(3000, 1000, 6)};
+  trace.kernels = {kernel(5000, 6000, 6)};
+  const Joined joined = join(trace);
+  ASSERT_EQ(joined.launches.size(), 2u);
+  EXPECT_EQ(joined.launches[0].call, 1u);
+  EXPECT_EQ(joined.launches[1].kernel_count, 1u);
+  EXPECT_EQ(joined.counts.inverted, 3u);
+}
+
 TEST(Join, TheOutermostOfNestedCallsOwnsTheKernel) {
   for (const std::uint32_t inner_number : {7u, 8u}) {  // the same number, or one of its own
     Trace trace;
