@@ -103,6 +103,22 @@ TEST(DeviceMemory, ABlockThatIsNoneIsAnError) {
   EXPECT_THROW(allocator_named(*device, *stream, "nonesuch", kLimit), UsageError);
 }
 
+TEST(DevicePlayer, ReservesOnTheHostWhatThePoolsOfItsStreamsHoldTogether) {
+  const auto device = open_device("host", "host");
+  const auto reserved_with = [&](std::uint32_t streams) {
+    DevicePlayer player(*device, AllocatorKind::pool, kLimit);
+    for (std::uint32_t i = 0; i < streams; ++i) {
+      player.prepare(streams, i);
+      EXPECT_TRUE(player.allocate(i, 4096, i, 0));
+    }
+    const std::uint64_t reserved = player.reserved_bytes();
+    for (std::uint32_t i = 0; i < streams; ++i) player.release(i, 4096);
+    return reserved;
+  };
+  EXPECT_GE(reserved_with(1), 4096u);
+  EXPECT_EQ(reserved_with(3), 3 * reserved_with(1));
+}
+
 /// As an expandable segment does it: several pages at once, and any of them goes alone.
 TEST(DeviceMemory, PagesOfOneCallAreUnmappedOneByOne) {
   const auto device = open_device("host", "host");
