@@ -1,16 +1,39 @@
 #include "harness/regression/history.h"
 
+#include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 
 #include "harness/core/output_file.h"
 #include "tests/error_of.h"
 
+/// Whether the file system has no links, as FAT has none.
+static bool without_links = false;
+
+/// The system's in all of this program.
+extern "C" int link(const char* from, const char* to) noexcept {
+  if (!without_links) return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+  errno = EPERM;
+  return -1;
+}
+
 namespace launchgap::regression {
 namespace {
 
 using testing::HasSubstr;
+
+TEST(History, IsMadeOnAFileSystemWithoutLinks) {
+  const TemporaryFolder folder("history-test");
+  without_links = true;
+  { const History made(folder.path() / "nights.db", History::Use::write); }
+  without_links = false;
+  EXPECT_THAT(History(folder.path() / "nights.db", History::Use::read).sessions(),
+              testing::IsEmpty());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
 
 TEST(History, FindsAFingerprintThatAnotherProcessHasAddedSince) {
   const TemporaryFolder folder("history-test");
