@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from . import (
@@ -78,17 +78,13 @@ class DeviceCard:
 
 
 @functools.cache
-def _environment() -> Environment:
-    """With the templates, which take longer to compile than to fill."""
+def _template() -> Template:
+    """It takes longer to compile than to fill."""
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(count=count, breakable=breakable, marked=marked)
-    return environment
+    return environment.get_template("page.html.j2")
 
 
 def render(
@@ -131,8 +127,7 @@ def render(
         warn(doubt)
     all_rows = [row for d in devices for row in _rows_of(d)]
     most_cases = MOST_CASES_OF_MANY if comparison and cmp.generations(devices) > MOST_GENERATIONS else MOST_CASES
-    template = _environment().get_template("page.html.j2")
-    return template.render(
+    return _template().render(
         policy=policy(style, script),
         style=Markup(style),
         script=Markup(script),
