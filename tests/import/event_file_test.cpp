@@ -87,7 +87,7 @@ struct EventFile : testing::Test {
   /// The message of the Error that reading is.
   std::string error(const std::string& what) const {
     SCOPED_TRACE(what);
-    const std::string says = error_of([&] { read(); });
+    std::string says = error_of([&] { read(); });
     EXPECT_THAT(says, HasSubstr(file_.string()));
     EXPECT_THAT(says, Not(HasSubstr("\n")));
     return says;

@@ -351,7 +351,7 @@ TEST_F(ImportedSession, SaysHowClocksWereCorrected) {
 TEST_F(ImportedSession, SaysWhyClocksCannotBeUsed) {
   Profile profile;
   for (int i = 0; i < 3; ++i) {
-    profile.call("cudaLaunchKernel", 10'000'000'000 + 1'000 * i, 500, i + 1);
+    profile.call("cudaLaunchKernel", 10'000'000'000 + std::int64_t{1'000} * i, 500, i + 1);
     profile.kernel(1'000'000 + 1'000 * i, 500, i + 1);
   }
   EXPECT_THAT(import({profile}),

@@ -194,7 +194,7 @@ TEST_F(Published, LongCellsAreCutInMessages) {
 TEST_F(Published, CellsAreTextThatCanBeShown) {
   for (const auto& [gpu, shown] : {std::pair("A\x7F", "A\\x7f"),
                                    std::pair("A\x1F", "A\\x1f"),
-                                   std::pair("A\xE2\x80\xAE", "A\\u202e")}) {
+                                   std::pair("A\xE2\x80\xA8", "A\\u2028")}) {
     Line line;
     line.gpu = gpu;
     EXPECT_EQ(says_of(line),
@@ -417,7 +417,7 @@ struct PublishedSessions : Published {
     return made;
   }
   fs::path second(const std::string& text) const {
-    const fs::path path = folder_.path() / "second";
+    fs::path path = folder_.path() / "second";
     write_file(path, text);
     return path;
   }

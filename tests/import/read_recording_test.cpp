@@ -25,7 +25,7 @@ struct Forms : SqliteFile {
   }
   /// Compressed, beside the file.
   fs::path packed(const fs::path& path) const {
-    const fs::path made = path.string() + ".gz";
+    fs::path made = path.string() + ".gz";
     CompressedOutput out(made);
     std::ifstream in(path, std::ios::binary);
     out.buffer().assign(std::istreambuf_iterator<char>(in), {});

@@ -70,7 +70,7 @@ TEST(ReportWords, AChangeIsOfWhatHasOneAndWasComparedWithWhatWasBeforeIt) {
 }
 
 TEST(ReportWords, WhatLacksABaselineSaysWhatChangedIfThatIsOneThing) {
-  const auto said = [](std::vector<std::vector<KeyChange>> changes) {
+  const auto said = [](const std::vector<std::vector<KeyChange>>& changes) {
     std::vector<Result> results;
     for (const std::vector<KeyChange>& change : changes) {
       results.push_back(a_result(Verdict::no_baseline));

@@ -123,8 +123,8 @@ TEST_F(SessionOfACase, CannotHaveBegunBefore2020NorTomorrow) {
   EXPECT_EQ(invalid_if_begun("2019-12-31T23:59:59Z"),
             "it began at 2019-12-31T23:59:59Z, before 2020: the machine's clock was not set");
   EXPECT_EQ(invalid_if_begun("2020-01-01T00:00:00Z"), "");
-  EXPECT_EQ(invalid_if_begun(utc_text(std::time(nullptr) + 23 * 3600)), "");
-  EXPECT_THAT(invalid_if_begun(utc_text(std::time(nullptr) + 25 * 3600)),
+  EXPECT_EQ(invalid_if_begun(utc_text(std::time(nullptr) + std::time_t{23} * 3600)), "");
+  EXPECT_THAT(invalid_if_begun(utc_text(std::time(nullptr) + std::time_t{25} * 3600)),
               HasSubstr("in the future"));
   EXPECT_EQ(invalid_if_begun("yesterday"),
             "'yesterday' is no time at which it can have begun, as 2026-11-22T03:00:00Z is");

@@ -192,7 +192,7 @@ TEST(IdleLaunchShare, IsOfLaunchesWhoseStreamIsKnownAndWhoseClocksAgree) {
                                          a_recording("c", {}, {}, "GPU-2", 2)});
   session.recordings[1].record.clock_problem = session.recordings[2].record.clock_problem = "late";
   const auto add = [&](const char* name,
-                       std::map<int, std::size_t> counts,
+                       const std::map<int, std::size_t>& counts,
                        const char* device = "GPU-1",
                        const char* arm = "recorded") {
     CaseData& data = of_case(session, name, device, arm);

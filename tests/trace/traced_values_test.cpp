@@ -103,7 +103,7 @@ TEST(TracedValues, OfWorkAreOfAsManyKernelsAsMostSamplesHave) {
   for (const std::uint32_t sample : {1u, 2u, 3u}) {
     const std::int64_t at = 1'000 * std::int64_t{sample};
     recorded.call(at, at + 10, sample);
-    for (const int kernel : {0, 1, 2, 3}) {
+    for (const std::int64_t kernel : {0, 1, 2, 3}) {
       if (sample != 2 || kernel < 2)
         recorded.kernel(at + 100 + 50 * kernel, at + 120 + 50 * kernel, sample);
     }
