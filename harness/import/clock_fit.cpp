@@ -44,8 +44,11 @@ double argmax(double low, double high, const std::function<double(double)>& func
   for (;;) {
     const double third = (high - low) / 3, left = low + third, right = high - third;
     if (left == low || right == high) return (low + high) / 2;  // no number lies between
-    (function(left) < function(right) ? low : high) =
-        function(left) < function(right) ? left : right;
+    if (function(left) < function(right)) {
+      low = left;
+    } else {
+      high = right;
+    }
   }
 }
 

@@ -156,18 +156,14 @@ std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t 
   constexpr double kLeastShare = 0.05, kLeastScatters = 4, kLeastRatio = 0.1, kLeastTicks = 3;
   std::map<std::uint32_t, std::vector<std::int64_t>> places;
   for (const PlacedRun& run : runs) places[run.place].push_back(run.ns);
-  // Values that were recorded, not means of two: so the differences keep their ticks.
-  std::map<std::uint32_t, std::int64_t> quartiles;
+  std::vector<double> later, usual;
   for (auto& [place, times] : places) {
+    // A value that was recorded, not a mean of two: so the differences keep their ticks.
     const auto quartile = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 4);
     std::ranges::nth_element(times, quartile);
-    quartiles[place] = *quartile;
-  }
-  std::vector<double> later, usual;
-  for (const PlacedRun& run : runs) {
-    const std::int64_t at_its_place = quartiles[run.place];
-    later.push_back(static_cast<double>(run.ns - at_its_place));
-    usual.push_back(static_cast<double>(at_its_place));
+    const std::int64_t at_this_place = *quartile;
+    for (const std::int64_t ns : times) later.push_back(static_cast<double>(ns - at_this_place));
+    usual.resize(later.size(), static_cast<double>(at_this_place));
   }
   if (stats::modes(later).value_or(1) < 2) return std::nullopt;
   std::ranges::sort(later);

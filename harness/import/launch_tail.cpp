@@ -87,6 +87,7 @@ class Coincidence {
   void add(std::int64_t begin_ns, std::int64_t end_ns) { cover_.add(begin_ns, end_ns); }
   void build(const std::vector<Told>& launches, auto&& is_asked) {
     cover_.build();
+    if (cover_.empty()) return;
     std::size_t usual = 0, beside = 0;
     for (const Told& told : launches) {
       if (told.is_long || !is_asked(told)) continue;

@@ -286,7 +286,9 @@ std::vector<LaunchParts> launch_parts(const SessionData& session) {
       {"p50", 0.5, 0.05}, {"p99", 0.99, 0.005}, {"p999", 0.999, 0.0005}};
   std::vector<LaunchParts> all;
   for (const auto& [key, data] : session.cases) {
-    if (key.arm != kTraced || key.process_config.is_observer()) continue;
+    if (key.arm != kTraced || key.process_config.is_observer() ||
+        !data.samples.contains("launch_ns"))
+      continue;
     const std::vector<double> calls = all_samples(data, "api_record_ns"),
                               launches = all_samples(data, "launch_ns"),
                               kernels = all_samples(data, "kernel_ns"),

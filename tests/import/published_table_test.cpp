@@ -25,7 +25,7 @@ const std::string kPublishedHead =
 /// A row of kPublishedHead; what is not said is as in most tables.
 struct Line {
   std::string gpu = "A100", benchmark = "matmul/shapes", name = "shape:10x10x50/type:fp32",
-              metric = "tflops", unit = "TFLOP/s", value = "1.5", library = "cuBLAS",
+              metric = "tflops", unit = "TFLOP/s", value = "1.5", software = "cuBLAS",
               version = "7.5", cuda = "12.4", driver = "", algorithm = "", source = "a sheet",
               licence = "MIT";
   std::string text() const {
@@ -36,7 +36,7 @@ struct Line {
                        metric,
                        unit,
                        value,
-                       library,
+                       software,
                        version,
                        cuda,
                        driver,
@@ -112,7 +112,7 @@ TEST_F(Published, ASoftwareHasItsVersionOnce) {
                {"", "", ""}};
   for (const auto& [library, version, software] : cases) {
     Line line;
-    line.library = library;
+    line.software = library;
     line.version = version;
     PublishedTables tables(benchmarks);
     tables.read(file(kPublishedHead + line.text()));

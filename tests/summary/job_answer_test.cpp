@@ -7,6 +7,7 @@
 #include "harness/record/records.h"
 #include "harness/summary/causes.h"
 #include "tests/sentences/said.h"
+#include "tests/summary/made_process.h"
 #include "tests/summary/written_session.h"
 
 namespace launchgap {
@@ -493,20 +494,12 @@ TEST_F(Answers, OneProcessThatIsNotKnownLeavesAllCausesOpen) {
 
 // --- Of a process that is put together here -----------------------------------------------------
 
-/// Its GPU waits for so much of 1024 ns, by metric; a thousand launches and kernels.
-struct AProcess {
-  explicit AProcess(const Idle& waits = {}) {
-    CaseData& data =
-        session.cases[{"GPU-1", "recorded", "recorded", CaseName::parse("recorded/job")}];
-    data.samples["step_ns"][0] = {1024};
-    for (const auto& [metric, ns] : waits) data.samples[metric][0] = {ns};
-    session.recordings.emplace_back();
-    session.recordings[0].device = "GPU-1";
-    process.emplace(session, session.recordings[0]);
-    process->counts.launches = process->counts.kernels = 1000;
+/// Of 1024 ns, with a thousand launches and kernels.
+struct AProcess : MadeProcess {
+  explicit AProcess(const Idle& waits = {}) : MadeProcess(waits, 1024), own(process()) {
+    own.counts.launches = own.counts.kernels = 1000;
   }
-  SessionData session;
-  std::optional<RecordedProcess> process;
+  RecordedProcess own;
 };
 
 TEST(AnswerOf, IdlenessHasItsLimits) {
@@ -566,10 +559,10 @@ TEST(AnswerOf, IdlenessHasItsLimits) {
   };
   for (const auto& [waits, idle, kernels, of_graphs, verdict, sentence] : cases) {
     AProcess made(waits);
-    made.process->idle_share = idle;
-    made.process->counts.kernels = kernels;
-    made.process->job.queued_graph_ns = of_graphs;
-    const JobAnswer found = answer_of(*made.process);
+    made.own.idle_share = idle;
+    made.own.counts.kernels = kernels;
+    made.own.job.queued_graph_ns = of_graphs;
+    const JobAnswer found = answer_of(made.own);
     EXPECT_EQ(name_of(found.verdict), verdict);
     EXPECT_EQ(found.sentence, sentence);
   }
@@ -591,10 +584,10 @@ TEST(AnswerOf, FromATenthOfTheRecordingWithoutWorkOnThatIsSaid) {
   };
   for (const auto& [length_ns, extent_ns, begins] : cases) {
     AProcess made;
-    made.process->idle_share = 0.1;
-    made.process->length_ns = length_ns;
-    made.process->job.extent_ns = extent_ns;
-    EXPECT_THAT(answer_of(*made.process).sentence, StartsWith(begins));
+    made.own.idle_share = 0.1;
+    made.own.length_ns = length_ns;
+    made.own.job.extent_ns = extent_ns;
+    EXPECT_THAT(answer_of(made.own).sentence, StartsWith(begins));
   }
 }
 
@@ -631,13 +624,13 @@ TEST(AnswerOf, WithoutWhatAVerdictRestsOnItSaysWhatIsMissing) {
                     says,
                     idle_share] : cases) {
     AProcess made;
-    made.process->idle_share = 0.1;
-    if (tail) made.process->job.tail.emplace();
-    made.process->counts.launches = launches;
-    made.process->counts.kernels = kernels;
+    made.own.idle_share = 0.1;
+    if (tail) made.own.job.tail.emplace();
+    made.own.counts.launches = launches;
+    made.own.counts.kernels = kernels;
     made.session.recordings[0].record.allocations = allocations;
     made.session.recordings[0].record.clock_problem = clock_problem;
-    const JobAnswer found = answer_of(*made.process);
+    const JobAnswer found = answer_of(made.own);
     EXPECT_EQ(name_of(found.verdict), verdict);
     EXPECT_THAT(found.sentence, StartsWith(says));
     EXPECT_EQ(found.idle_share.has_value(), idle_share) << verdict;
@@ -646,34 +639,34 @@ TEST(AnswerOf, WithoutWhatAVerdictRestsOnItSaysWhatIsMissing) {
 
 TEST(AnswerOf, WhereClocksDisagreeAndKernelsAreLostNoIdleShareIsSaid) {
   AProcess made;
-  made.process->idle_share = 0.1;
+  made.own.idle_share = 0.1;
   made.session.recordings[0].record.clock_problem = "late";
-  made.process->job.all_launches = 100;
-  made.process->job.unknown_launches = 1;
-  EXPECT_EQ(answer_of(*made.process).idle_share, std::nullopt);
+  made.own.job.all_launches = 100;
+  made.own.job.unknown_launches = 1;
+  EXPECT_EQ(answer_of(made.own).idle_share, std::nullopt);
 }
 
 TEST(AnswerOf, WhatIsUnknownIsAShareOfLaunchesThatWereCounted) {
   AProcess made;
-  EXPECT_EQ(answer_of(*made.process).unknown_share, 0);
-  made.process->counts.launches.reset();
-  EXPECT_EQ(answer_of(*made.process).unknown_share, std::nullopt);
-  made.process->job.all_launches = 4;
-  made.process->job.unknown_launches = 1;
-  EXPECT_EQ(answer_of(*made.process).unknown_share, 0.25);
+  EXPECT_EQ(answer_of(made.own).unknown_share, 0);
+  made.own.counts.launches.reset();
+  EXPECT_EQ(answer_of(made.own).unknown_share, std::nullopt);
+  made.own.job.all_launches = 4;
+  made.own.job.unknown_launches = 1;
+  EXPECT_EQ(answer_of(made.own).unknown_share, 0.25);
 }
 
 TEST(AnswerOf, LaunchCallsGoOnTogetherWhereTheyCoverLessThanTheirTime) {
   AProcess made;
-  LaunchTail& tail = made.process->job.tail.emplace();
-  made.process->job.extent_ns = 8;
+  LaunchTail& tail = made.own.job.tail.emplace();
+  made.own.job.extent_ns = 8;
   tail.launches = 2;
   tail.time_ns = 4;
   tail.p50_ns = 2;
   tail.parts = {{"usual", 2, 4, 3, 2, ""}};
   const auto launches = [&](std::int64_t covered_ns) {
     tail.covered_ns = covered_ns;
-    return answer_of(*made.process).launches;
+    return answer_of(made.own).launches;
   };
   EXPECT_EQ(launches(0),
             "2 launch calls take 4 ns, 50 % of the recording (a call: p50 2 ns): usual calls 100 "

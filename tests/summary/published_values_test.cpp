@@ -13,7 +13,7 @@ namespace {
 using namespace testing;
 
 constexpr const char* kHead = "case,metric,value,origin\n";
-constexpr const char* kProduct = "matmul/shapes/shape:64x64x64/library:cublas/type:fp32";
+constexpr const char* kProductOfSheets = "matmul/shapes/shape:64x64x64/library:cublas/type:fp32";
 const double kOperations = 2.0 * 64 * 64 * 64;
 
 struct PublishedFiles : WrittenSession {
@@ -42,12 +42,13 @@ struct PublishedFiles : WrittenSession {
 };
 
 TEST_F(PublishedFiles, AreCases) {
-  file(kHead + fmt::format("{},tflops,1.5,0\nsuperbench/x/type:fp32,device_ns,7,0\n", kProduct));
+  file(kHead +
+       fmt::format("{},tflops,1.5,0\nsuperbench/x/type:fp32,device_ns,7,0\n", kProductOfSheets));
   const SessionData session = read();
   EXPECT_THAT(session.problems, IsEmpty());
   ASSERT_EQ(session.cases.size(), 2);
   const auto& [key, data] = *session.cases.begin();
-  EXPECT_EQ(key.name.text(), kProduct);
+  EXPECT_EQ(key.name.text(), kProductOfSheets);
   EXPECT_EQ(key.arm, "published");
   EXPECT_EQ(data.method, "published by a sheet: cuBLAS 7.5");
   EXPECT_THAT(data.samples.at("tflops"), ElementsAre(Pair(0, ElementsAre(1.5))));
@@ -95,7 +96,7 @@ TEST_F(PublishedFiles, ThatAreDamagedAreNamedWithTheirLine) {
 TEST_F(PublishedFiles, OfOtherGpusCountWhereOneIsLost) {
   add_device("GPU-2");
   file("nothing");
-  file(kHead + fmt::format("{},tflops,1.5,0\n", kProduct), "GPU-2");
+  file(kHead + fmt::format("{},tflops,1.5,0\n", kProductOfSheets), "GPU-2");
   meta["published"]["files"].push_back({{"device", "GPU-1"}, {"file", "../session.json"}});
   meta["published"]["files"].push_back({{"device", "GPU-1"}, {"file", "gone.csv"}});
   const SessionData session = read();

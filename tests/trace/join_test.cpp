@@ -1,7 +1,10 @@
 #include "harness/trace/join.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -321,23 +324,13 @@ TEST(Join, AnOverheadIsCutToTheCallAndCountsForAllThatGoOn) {
 }
 
 TEST(JoinCounts, AreAddedUp) {
-  JoinCounts counts;
-  std::uint64_t n = 0;
-  for (const auto member : {&JoinCounts::launches,
-                            &JoinCounts::kernels,
-                            &JoinCounts::joined,
-                            &JoinCounts::kernels_without_launch,
-                            &JoinCounts::launches_without_kernel,
-                            &JoinCounts::dropped,
-                            &JoinCounts::unknown,
-                            &JoinCounts::zero,
-                            &JoinCounts::inverted,
-                            &JoinCounts::early,
-                            &JoinCounts::duplicates,
-                            &JoinCounts::overlap,
-                            &JoinCounts::nested})
-    counts.*member = ++n;
+  using Numbers = std::array<std::uint64_t, sizeof(JoinCounts) / sizeof(std::uint64_t)>;
+  Numbers numbers;
+  std::iota(numbers.begin(), numbers.end(), 1);
+  JoinCounts counts = std::bit_cast<JoinCounts>(numbers);
   counts += counts;
+  for (std::uint64_t& number : numbers) number *= 2;
+  EXPECT_EQ(std::bit_cast<Numbers>(counts), numbers) << "each of them";
   EXPECT_EQ(counts.launches, 2u);
   EXPECT_EQ(counts.duplicates, 22u);
   EXPECT_EQ(counts.nested, 26u);
