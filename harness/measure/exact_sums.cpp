@@ -101,8 +101,11 @@ bool as_integer(double value, long long largest, long long& integer) {
   return true;
 }
 
-Accuracy::Accuracy(const ProductType& type, std::size_t terms, double tolerance)
-    : type_(type), terms_(static_cast<double>(terms)), tolerance_(tolerance) {}
+Accuracy::Accuracy(const ProductType& type, std::size_t terms, double tolerance, bool parts_rounded)
+    : type_(type),
+      terms_(static_cast<double>(terms)),
+      tolerance_(tolerance),
+      parts_rounded_(parts_rounded) {}
 
 double Accuracy::allowed(const Terms& terms) const {
   const double u = unit(sum_type(type_.compute));
@@ -115,6 +118,9 @@ double Accuracy::allowed(const Terms& terms) const {
     // has: about 14 bits were reported of Hopper's (DeepSeek-V3, arXiv 2412.19437, section 3.3.2).
     const bool short_sums = type_.compute == Compute::tf32 || type_.is_fp8();
     summing = (gamma + (short_sums ? 2.5 * 0x1p-10 : 0)) * terms.magnitude;
+    // Of errors that are independent, a sum whose every term is rounded to the result's type has
+    // 0.3 u sqrt(terms * squares), and one of 28 terms a part a fifth of that.
+    if (parts_rounded_) summing += 0.25 * unit(type_.c) * std::sqrt(terms_ * terms.squares);
   }
   const auto size = static_cast<double>(std::abs(terms.sum));
   return tolerance_ * (summing + unit(type_.c) * (size + summing));

@@ -58,7 +58,11 @@ struct Terms {
 /// Errors of sampled elements against what summation and the types' rounding allow.
 class Accuracy {
  public:
-  Accuracy(const ProductType& type, std::size_t terms, double tolerance);
+  /// `parts_rounded`: the sums of parts may have been added up in the result's type.
+  Accuracy(const ProductType& type,
+           std::size_t terms,
+           double tolerance,
+           bool parts_rounded = false);
 
   /// One element: what it is and the terms that it is the sum of.
   void check(const std::string& where, double found, const Terms& terms);
@@ -71,6 +75,7 @@ class Accuracy {
   const ProductType& type_;
   double terms_;
   double tolerance_;
+  bool parts_rounded_;
   double errors_ = 0;
   double squares_ = 0;
 };

@@ -82,7 +82,8 @@ void verify_timed_matmul(Device& device,
                          const InputSeeds& inputs);
 
 /// The same for a convolution's result in host memory; an algorithm that transforms its inputs is
-/// allowed 16 times the error.
+/// allowed 16 times the error. A gradient of filters of 16 bits may have been added up from sums of
+/// parts in its own type: u / 4 sqrt(k) times the root of the sum of squares more.
 void verify_timed_convolution(const void* result,
                               const ConvolutionShape& shape,
                               const InputSeeds& inputs,

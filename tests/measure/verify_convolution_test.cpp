@@ -249,6 +249,60 @@ TEST(ExactStepOfConvolutions, KeepsTheSumsOfEveryDirectionExact) {
   }
 }
 
+/// The gradient of depthwise filters in FP16, whose sums of `part` terms are added up in FP16.
+std::vector<unsigned char> added_up_in_parts(const ConvolutionShape& shape,
+                                             const InputSeeds& seeds,
+                                             int part) {
+  std::vector<unsigned char> result(shape.result_bytes());
+  const Tensor4 x = shape.input(), w = shape.filters(), y = shape.output();
+  const auto at = [](int value) { return static_cast<std::size_t>(value); };
+  for (int k = 0; k < shape.k; ++k)
+    for (int r = 0; r < shape.r; ++r)
+      for (int s = 0; s < shape.s; ++s) {
+        double sum = 0, of_part = 0;
+        int terms = 0;
+        for (int place = 0; place < shape.n * y.h * y.w; ++place) {
+          const int n = place / y.w / y.h, oy = place / y.w % y.h, ox = place % y.w;
+          const int iy = oy - shape.pad_h + r, ix = ox - shape.pad_w + s;
+          if (iy >= 0 && ix >= 0 && iy < x.h && ix < x.w) {
+            of_part += kernels::element(seeds.first,
+                                        x.index(shape.layout, at(n), at(k), at(iy), at(ix)),
+                                        seeds.distribution,
+                                        shape.type.a) *
+                       kernels::element(seeds.second,
+                                        y.index(shape.layout, at(n), at(k), at(oy), at(ox)),
+                                        seeds.distribution,
+                                        shape.type.b);
+          }
+          if (++terms % part == 0) {
+            sum = kernels::rounded_to(shape.type.c, sum + of_part);
+            of_part = 0;
+          }
+        }
+        kernels::store_element(
+            result.data(), w.index(shape.layout, at(k), 0, at(r), at(s)), shape.type.c, sum);
+      }
+  return result;
+}
+
+// As an H200 did of this shape; where each product is rounded that is no arithmetic of FP32.
+TEST(VerifyTimedConvolution, OfFiltersIn16BitsAllowsThatPartsOfTheSumsAreRounded) {
+  ConvolutionShape shape = convolution_shape("8x64x14x14-64x3x3-p1-g64");
+  shape.direction = ConvolutionDirection::filter;
+  shape.layout = TensorLayout::nhwc;
+  shape.type = product_type("fp16");
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const InputSeeds seeds{seed, seed + 100, Distribution::uniform};
+    const auto in_parts = [&](int part) {
+      const auto result = added_up_in_parts(shape, seeds, part);
+      verify_timed_convolution(result.data(), shape, seeds, false);
+    };
+    EXPECT_NO_THROW(in_parts(196)) << seed;
+    EXPECT_NO_THROW(in_parts(14)) << seed;
+    EXPECT_THROW(in_parts(1), WrongResult) << seed;
+  }
+}
+
 /// A convolution of the host's library, as the benchmarks have it.
 class HostConvolution
     : public ::testing::TestWithParam<
