@@ -1,10 +1,12 @@
 // What tests make launchgap say, kept for docs/sentences.md: a line of JSON for each sentence,
-// added to the file that LAUNCHGAP_SAID names. Without it nothing is kept.
-// tests/sentences/sentences.py reads it.
+// added to the program's file in the folder that LAUNCHGAP_SAID names. Without it nothing is kept.
+// tests/sentences/sentences.py reads them.
 #pragma once
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,9 +16,9 @@
 namespace launchgap {
 
 inline void keep_said(Json line) {
-  const char* const path = std::getenv("LAUNCHGAP_SAID");
-  if (!path) return;
-  std::ofstream(path, std::ios::app)
+  const char* const folder = std::getenv("LAUNCHGAP_SAID");
+  if (!folder) return;
+  std::ofstream(std::string(folder) + "/" + program_invocation_short_name, std::ios::app)
       << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 

@@ -1,10 +1,10 @@
-// Whether a launch that gets slower does so with the CPU: every 5 ms of SECONDS, the median call of 50 empty launches
-// (each after the one before has ended), beside a loop of dependent multiplications and walks through arrays that fit
-// into the second cache (256 KiB), into the last one (8 MiB), and into none (256 MiB).
-//   nvcc -O2 -arch=native -o launch_and_cpu launch_and_cpu.cu && ./launch_and_cpu SECONDS > rounds.csv
+// Whether a launch that gets slower does so with the CPU: every 5 ms of SECONDS, the median call of
+// 50 empty launches (each after the one before has ended), beside a loop of dependent
+// multiplications and walks through arrays that fit into the second cache (256 KiB), into the last
+// one (8 MiB), and into none (256 MiB).
+//   nvcc -O2 -arch=native -o launch_and_cpu launch_and_cpu.cu && ./launch_and_cpu SECONDS >
+//   rounds.csv
 // Units: ns, of a walk per step; t_ms since the start; cpu as sched_getcpu tells.
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -12,12 +12,15 @@
 #include <cstdlib>
 #include <numeric>
 #include <random>
+#include <sched.h>
 #include <vector>
 
 __global__ void empty() {}
 
 static double now_ns() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::nano>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // One cycle through all lines of an array, in random order.
@@ -27,7 +30,8 @@ struct Walk {
     std::iota(order.begin(), order.end(), 0u);
     std::mt19937 random(1);
     std::shuffle(order.begin(), order.end(), random);
-    for (size_t i = 0; i < order.size(); ++i) next[order[i] * 16] = order[(i + 1) % order.size()] * 16;
+    for (size_t i = 0; i < order.size(); ++i)
+      next[order[i] * 16] = order[(i + 1) % order.size()] * 16;
   }
   double ns_per_step(int steps) {
     const double begin = now_ns();
@@ -43,7 +47,8 @@ int main(int count, char** arguments) {
   Walk second(256 << 10), last(8 << 20), none(256 << 20);
   if (cudaFree(nullptr) != cudaSuccess) return 77;
   const double start = now_ns();
-  std::puts("t_ms,call_ns,call_p90_ns,wait_ns,multiply_ns,walk_256k_ns,walk_8m_ns,walk_256m_ns,cpu");
+  std::puts(
+      "t_ms,call_ns,call_p90_ns,wait_ns,multiply_ns,walk_256k_ns,walk_8m_ns,walk_256m_ns,cpu");
   volatile uint64_t value = 1;
   while (now_ns() - start < seconds * 1e9) {
     const double begin = now_ns();
@@ -62,11 +67,20 @@ int main(int count, char** arguments) {
     value = x;
     const double multiply = now_ns() - loop;
     second.ns_per_step(4096);  // brings it there
-    const double w2 = second.ns_per_step(4096), w3 = last.ns_per_step(2000), w4 = none.ns_per_step(1000);
+    const double w2 = second.ns_per_step(4096), w3 = last.ns_per_step(2000),
+                 w4 = none.ns_per_step(1000);
     std::sort(calls.begin(), calls.end());
     std::sort(waits.begin(), waits.end());
-    std::printf("%.1f,%.0f,%.0f,%.0f,%.0f,%.2f,%.2f,%.2f,%d\n", (begin - start) / 1e6, calls[25], calls[45], waits[25], multiply, w2,
-                w3, w4, sched_getcpu());
+    std::printf("%.1f,%.0f,%.0f,%.0f,%.0f,%.2f,%.2f,%.2f,%d\n",
+                (begin - start) / 1e6,
+                calls[25],
+                calls[45],
+                waits[25],
+                multiply,
+                w2,
+                w3,
+                w4,
+                sched_getcpu());
     while (now_ns() - begin < 5e6) {
     }
   }
