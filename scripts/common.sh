@@ -48,8 +48,8 @@ PYTHON
 # AddressSanitizer ends a process that loads it late; and one where C++'s operator new must throw, which AddressSanitizer's
 # does not.
 # shellcheck disable=SC2034
-not_sanitized='FakeCost.*:*PaddingGainsOf.SeldomErr*:*Nights.Rarely*:*Characteristics.LieWithin*:NightResampling.*:*PairedRule.KeepsIts*:*Spread.SeldomErrs*'\
-':*Resampling.Finds*:SmallestLimit.OfRandomTraces*:SmallestLimit.OneStep*:Creep.WhatOthers*'\
+not_sanitized='FakeCost.*:*Nights.Rarely*:*Characteristics.LieWithin*:NightResampling.*:*PairedRule.KeepsIts*:*Spread.SeldomErrs*'\
+':*Resampling.Finds*:*PaddingGainsOf.SeldomErr*:SmallestLimit.OfRandomTraces*:SmallestLimit.OneStep*:Creep.WhatOthers*'\
 ':LoaderTrace.OfThisMachinesLoader:Watch.TellsProgramsApart:Watch.PythonByCtypes:RunningProcess.OfThisMachine'\
 ':*OverTheHost.SaysWhenThereIsNotSoMuchAndGoesOn/pool'
 
