@@ -28,13 +28,18 @@ LOCKS = tempfile.TemporaryDirectory(prefix="launchgap-test-locks-")
 RESULTS = tempfile.TemporaryDirectory(prefix="launchgap-test-results-")
 
 
+def fake_libraries(build=BUILD):
+    """What a process needs to run on fake GPUs, and to wait for them in no time."""
+    return {"LD_LIBRARY_PATH": str(build / "fake_cuda"), "LD_PRELOAD": str(build / "fake_cuda" / "libfake_clock.so")}
+
+
 def environment(node=None, **extra):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LAUNCHGAP_"))}
     # What a process is worth that measures at once is for tests of what it measures to ask.
     env["LAUNCHGAP_WARM_UP"] = "off"
     env["LAUNCHGAP_LOCK_DIR"] = LOCKS.name
     if node is not None:
-        env["LD_LIBRARY_PATH"] = str(BUILD / "fake_cuda")
+        env |= fake_libraries()
         env["LAUNCHGAP_FAKE_NODE"] = str(node)
         env["LAUNCHGAP_FAKE_RESULTS"] = RESULTS.name
     return env | extra

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from shipped import BUILD, LOCKS, NODES, ROOT
+from shipped import LOCKS, NODES, ROOT, fake_libraries
 
 SCRIPT = ROOT / "scripts" / "validate-gpu"
 
@@ -18,7 +18,7 @@ def validate(*arguments, node, timeout=150):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("LAUNCHGAP_", "CUDA_", "NVIDIA_"))}
     environment |= {
         "LAUNCHGAP_FAKE_NODE": str(node),
-        "LD_LIBRARY_PATH": str(BUILD / "fake_cuda"),
+        **fake_libraries(),
         "LAUNCHGAP_LOCK_DIR": LOCKS.name,
     }
     return subprocess.run([SCRIPT, *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=timeout)

@@ -45,6 +45,7 @@ def one_session(build: Path, node: Path, folder: Path, runs: int, cpu: int) -> d
     environment |= {
         "LAUNCHGAP_FAKE_NODE": str(node),
         "LD_LIBRARY_PATH": str(build / "fake_cuda"),
+        "LD_PRELOAD": str(build / "fake_cuda/libfake_clock.so"),  # which waits for the GPU in no time
         "LAUNCHGAP_LOCK_DIR": str(folder),
     }
     program = str(build / "bin/launchgap")

@@ -2,11 +2,19 @@
 
 #include <ctime>
 
+#include "tests/fake_cuda/clock.h"
 #include "tests/fake_cuda/process.h"
 
 namespace launchgap::fake {
 
+bool skip_to(double deadline_ns, bool spinning) {
+  // The worker acts at times that pass for real.
+  return launchgap_fake_clock_skip != nullptr && !Process::instance().worker.busy() &&
+         launchgap_fake_clock_skip(deadline_ns, spinning);
+}
+
 void sleep_until(double deadline_ns) {
+  if (skip_to(deadline_ns, false)) return;
   timespec until;
   until.tv_sec = static_cast<std::time_t>(deadline_ns / 1e9);
   until.tv_nsec = static_cast<long>(deadline_ns - 1e9 * static_cast<double>(until.tv_sec));
@@ -15,6 +23,7 @@ void sleep_until(double deadline_ns) {
 }
 
 void spin_until(double deadline_ns) {
+  if (skip_to(deadline_ns, true)) return;
   constexpr double kSpun_ns = 2e6;
   if (deadline_ns - now_ns() > 2 * kSpun_ns) sleep_until(deadline_ns - kSpun_ns);
   while (now_ns() < deadline_ns) {

@@ -15,6 +15,9 @@ struct Context;
 /// The fake CUPTI while it records; null otherwise.
 inline std::atomic<Listener*> installed_listener = nullptr;
 
+/// Sets a fake clock forward (clock.h) in place of waiting, whether the wait would spin or sleep;
+/// false where time has to pass for real.
+bool skip_to(double deadline_ns, bool spinning);
 void sleep_until(double deadline_ns);
 /// Spins, so that a call takes its time; through most of one of many milliseconds it sleeps, which
 /// leaves the CPU to others.

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kWorthKeeping = 1e9;  // floating-point operations: some 50 ms
+constexpr double kWorthKeeping = 5e7;  // floating-point operations: some 3 ms
 
 /// 128 bits of what was put in: two products, so that equal halves do not cancel out.
 class Digest {

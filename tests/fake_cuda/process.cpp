@@ -32,7 +32,7 @@ std::uint64_t seed_of(int device) {
 void pass_time(unsigned flags, double until_ns) {
   if (flags & abi::kScheduleBlockingSync) {
     sleep_until(until_ns);
-  } else if (flags & abi::kScheduleYield) {
+  } else if (!skip_to(until_ns, true) && (flags & abi::kScheduleYield)) {
     sched_yield();
   }
 }
