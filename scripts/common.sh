@@ -51,7 +51,7 @@ PYTHON
 not_sanitized='FakeCost.*:*Nights.Rarely*:*Characteristics.LieWithin*:NightResampling.*:*PairedRule.KeepsIts*:*Spread.SeldomErrs*'\
 ':*Resampling.Finds*:*PaddingGainsOf.SeldomErr*:SmallestLimit.OfRandomTraces*:SmallestLimit.OneStep*:Creep.WhatOthers*'\
 ':LoaderTrace.OfThisMachinesLoader:Watch.TellsProgramsApart:Watch.PythonByCtypes:RunningProcess.OfThisMachine'\
-':*OverTheHost.SaysWhenThereIsNotSoMuchAndGoesOn/pool'
+':*OverTheHost.SaysWhenThereIsNotSoMuchAndGoesOn/pool:GapByChance.NothingIs*:GapByChance.WhatIs*'
 
 # A filter of GoogleTest as the regular expression for ctest's names. The contract with a GPU is no GoogleTest of its own.
 as_ctest_names() { sed 's/\./\\./g; s/\*/.*/g; s/:/|/g; s/^/^gpu_test|/' <<<"$1"; }

@@ -41,7 +41,7 @@ struct ReplayCommand {
   std::string limit;
   std::optional<std::uint32_t> device;
   std::vector<std::string> command_line;
-  bool c_min = false, paced = false, touch = false;
+  bool c_min = false, paced = false, touch = false, no_page = false;
   std::size_t epochs = 0;
   std::string inject;
 };
@@ -221,7 +221,8 @@ void make_place(const ReplayCommand& command) {
   if (failed) throw WriteError(folder / "replays");
 }
 
-/// Writes the replay into its session, beside those that it has, and draws its page.
+/// Writes the replay into its session, beside those that it has, and draws its page if one is
+/// wanted.
 void keep(const ReplayRecord& record, const ReplayCommand& command) {
   const fs::path folder = command.output;
   std::error_code failed;
@@ -229,6 +230,7 @@ void keep(const ReplayRecord& record, const ReplayCommand& command) {
   for (int number = 1; file.empty() || fs::exists(file, failed); ++number)
     file = folder / "replays" / fmt::format("{:03}.json", number);
   write_file(file, document_of(record).dump() + "\n");
+  if (command.no_page) return;
   std::vector<std::unique_ptr<Summarised>> sessions;
   sessions.push_back(std::make_unique<Summarised>(folder));
   offer_page(sessions, folder);
@@ -429,6 +431,7 @@ void add_replay(CLI::App& app, Action& action, const std::vector<std::string>& c
       "-o,--output",
       options->output,
       "Session to keep it in, with its page: the one that is played, or a new folder");
+  command->add_flag("--no-report", options->no_page, "Leave out report.html")->needs("--output");
   command->add_option("--events", options->events, "CSV file for what each event did");
   command->footer(
       "Example: launchgap import trace.json.gz -o results/my-job\n"

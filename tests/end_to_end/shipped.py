@@ -45,10 +45,15 @@ def environment(node=None, **extra):
     return env | extra
 
 
-def launchgap(*arguments, node=None, timeout=240, cwd=None, code=None, **extra):
-    """Runs a command to its end, which must have this exit code where one is given; text, not bytes."""
+def launchgap(*arguments, node=None, timeout=240, cwd=None, code=None, page=False, **extra):
+    """Runs a command to its end, which must have this exit code where one is given; text, not bytes.
+
+    An import draws its page only if `page`: that takes longer than the import."""
+    command, *options = map(str, arguments)
+    if command == "import" and not page:
+        options.insert(0, "--no-report")
     done = subprocess.run(
-        [LAUNCHGAP, *map(str, arguments)],
+        [LAUNCHGAP, command, *options],
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -743,7 +743,7 @@ def test_nothing_to_test_is_wrong_usage(tmp_path):
 
 def test_a_recorded_job_has_a_series_of_its_own_and_no_test(tmp_path, check):
     recording = ROOT / "tests" / "recordings" / "gp100-steps.kineto.json"
-    launchgap("import", recording, "-o", tmp_path / "job", "--no-report", code=0)
+    launchgap("import", recording, "-o", tmp_path / "job", code=0)
     done, document = check(tmp_path / "job")
     assert done.returncode == 0, done.stderr
     assert {result["arm"] for result in document["results"]} == {"recorded"}

@@ -19,7 +19,7 @@ RECORDINGS = sorted(path for path in FOLDER.iterdir() if path.name.endswith((".s
 
 
 def imported(session: Path, *files: Path) -> Path:
-    launchgap("import", *files, "-o", session, "--no-report", code=0)
+    launchgap("import", *files, "-o", session, code=0)
     return session
 
 

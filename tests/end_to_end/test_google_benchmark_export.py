@@ -98,7 +98,7 @@ def test_of_several_devices_each_name_says_which(run, make_node, tmp_path):
 
 
 def test_a_recording_is_exported_too(tmp_path):
-    launchgap("import", write_trace(tmp_path / "a.json", launches(30)), "-o", tmp_path / "s", "--no-report", code=0)
+    launchgap("import", write_trace(tmp_path / "a.json", launches(30)), "-o", tmp_path / "s", code=0)
     document = exported(tmp_path / "s", tmp_path / "out.json")
     assert any(b["name"].startswith("recorded/launch/") for b in document["benchmarks"])
 

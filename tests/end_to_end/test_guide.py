@@ -10,7 +10,7 @@ GUIDE = (ROOT / "docs/guide-investigation.md").read_text(encoding="utf-8")
 def job(tmp_path_factory):
     folder = tmp_path_factory.mktemp("guide") / "my-job"
     recording = ROOT / "tests/recordings/a100-graphs.kineto.json.gz"
-    done = launchgap("import", recording, "-o", folder, "--no-report", code=0)
+    done = launchgap("import", recording, "-o", folder, code=0)
     return done, folder
 
 

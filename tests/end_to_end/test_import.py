@@ -65,7 +65,7 @@ def imported(tmp_path):
 
     def read(*files: Path, page: bool = False) -> Imported:
         session, tables = tmp_path / "session", tmp_path / "tables"
-        done = launchgap("import", *files, "-o", session, *([] if page else ["--no-report"]), code=0)
+        done = launchgap("import", *files, "-o", session, page=page, code=0)
         launchgap("export", session, "-o", tables, code=0)
         of = {name: table(tables / f"{name}.csv") for name in ("recordings", "samples", "devices")}
         return Imported(done.stdout, done.stderr, session=session, **of)
@@ -563,7 +563,7 @@ def test_an_empty_folder_is_taken_and_left_as_it_was(tmp_path):
     bad.write_text("{")
     refused(bad, tmp_path, output=output)
     assert output.is_dir()
-    done = launchgap("import", write_trace(tmp_path / "a.json", launches()), "-o", output)
+    done = launchgap("import", write_trace(tmp_path / "a.json", launches()), "-o", output, page=True)
     assert done.returncode == 0 and (output / "report.html").is_file()
 
 

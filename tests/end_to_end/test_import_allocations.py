@@ -19,9 +19,9 @@ from shipped import LAUNCHGAP, NODES, environment, launchgap, table
 
 @pytest.fixture
 def imported(tmp_path):
-    def made(file: Path, *arguments) -> Path:
+    def made(file: Path, *arguments, page: bool = False) -> Path:
         session = tmp_path / f"{file.name}.session"
-        done = launchgap("import", file, "-o", session, *arguments, code=0)
+        done = launchgap("import", file, "-o", session, *arguments, page=page, code=0)
         (session / "stdout").write_text(done.stdout, encoding="utf-8")
         (session / "stderr").write_text(done.stderr, encoding="utf-8")
         return session
@@ -47,7 +47,7 @@ def trace_of(what: Path, device: int, tmp_path: Path) -> dict:
 
 @pytest.mark.parametrize("form", ["snapshot", "rmm", "profiler"])
 def test_what_is_exported_replays_as_the_session_does(form, imported, tmp_path):
-    session = imported(written(form, tmp_path / form), "--no-report")
+    session = imported(written(form, tmp_path / form))
     (tmp_path / "out").mkdir()
     gmtrace = tmp_path / "out" / "x.gmtrace.csv"
     launchgap("export", session, "--format", "gmtrace", "-o", gmtrace, code=0)
@@ -82,7 +82,7 @@ def test_snapshots_of_all_protocols_are_the_same(protocol, form, imported, tmp_p
 
 
 def test_import_says_what_was_allocated(imported, tmp_path):
-    session = imported(written("snapshot", tmp_path / "snapshot.pickle"))
+    session = imported(written("snapshot", tmp_path / "snapshot.pickle"), page=True)
     said = (session / "stdout").read_text(encoding="utf-8")
     assert "peak" in said and "a GPU (not recorded which)" in said and "launch call" not in said
     assert "allocations only" in said and len(said.splitlines()) <= 12
@@ -208,7 +208,7 @@ def test_a_session_without_allocations_says_what_records_them(tmp_path):
     file = tmp_path / "trace.json"
     file.write_text(json.dumps([event | {"args": {"correlation": 1}}]), encoding="utf-8")
     session = tmp_path / "session"
-    assert launchgap("import", file, "-o", session, "--no-report").returncode == 0
+    assert launchgap("import", file, "-o", session).returncode == 0
     done = launchgap("export", session, "--format", "gmtrace", "-o", tmp_path / "x.csv")
     assert done.returncode == 2 and "has no allocations: PyTorch's profiler records them" in done.stderr
     assert not (tmp_path / "x.csv").exists()
@@ -246,7 +246,7 @@ def test_of_several_processes_the_one_that_allocates_is_played(tmp_path):
 
     def session(*files: Path) -> Path:
         folder = tmp_path / f"of-{len(files)}"
-        launchgap("import", *files, "--no-report", "-o", folder, code=0)
+        launchgap("import", *files, "-o", folder, code=0)
         return folder
 
     two = session(allocating, launching)
@@ -272,7 +272,7 @@ def test_a_problem_of_minimalloc_has_room_where_a_block_ends(imported, tmp_path)
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "A.csv"
     other.write_text("buffer_id,start,end,size\r\nb1,0,3,4096\r\nb2,3,9,4096\r\nb3,0,9,256\r\n", encoding="utf-8")
-    launchgap("import", other, "--no-report", "-o", tmp_path / "other" / "session", code=0)
+    launchgap("import", other, "-o", tmp_path / "other" / "session", code=0)
     assert trace_of(tmp_path / "other" / "session", 0, tmp_path)["peak_live_bytes"] == 4096 + 256
     for line, says in (("b,3,3,1", "it ends before it begins"), ("b,-1,3,1", "it has no lower"), ("b,1,3,0", "a size")):
         file.write_text(f"id,lower,upper,size\n{line}\n", encoding="utf-8")

@@ -31,7 +31,7 @@ from shipped import LAUNCHGAP, environment, launchgap, table
 
 def imported(folder: Path, *files: Path, options: tuple[object, ...] = ()) -> tuple[list[dict], str]:
     """The rows of recordings.csv, and what is said on standard error."""
-    done = launchgap("import", *files, "-o", folder / "session", "--no-report", *options, code=0)
+    done = launchgap("import", *files, "-o", folder / "session", *options, code=0)
     assert launchgap("export", folder / "session", "-o", folder / "tables").returncode == 0
     return table(folder / "tables" / "recordings.csv"), done.stderr
 
@@ -81,7 +81,7 @@ def test_records_that_stand_in_a_file_three_times_count_once(tmp_path):
 def answer_of(folder: Path, job: Job) -> tuple[dict, list[dict], str]:
     """What is told of the only process: as JSON, its findings, and the text on the terminal."""
     path = write_nsys(folder / "a.sqlite", job)
-    done = launchgap("import", path, "-o", folder / "session", "--no-report", "--json", folder / "a.json", code=0)
+    done = launchgap("import", path, "-o", folder / "session", "--json", folder / "a.json", code=0)
     answer = json.loads((folder / "a.json").read_text())
     (told,) = answer["jobs"]
     return told, answer["findings"], " ".join(done.stdout.split())
@@ -245,7 +245,7 @@ def test_a_thread_that_was_off_its_cpu_explains_a_long_launch(tmp_path):
     ]
     with sqlite3.connect(path) as database:
         create(database, "SCHED_EVENTS", rows)
-    done = launchgap("import", path, "-o", tmp_path / "session", "--no-report", "--json", "-")
+    done = launchgap("import", path, "-o", tmp_path / "session", "--json", "-")
     (job,) = json.loads(done.stdout)["jobs"]
     assert {part["cause"]: part["launches"] for part in job["tail"]} == {"host-pause": 1, "usual": 199}
 
@@ -268,7 +268,7 @@ def test_a_traced_session_says_where_its_launch_time_goes(tmp_path):
 
 def test_the_answer_may_be_json_on_standard_output(tmp_path):
     path = write_trace(tmp_path / "a.json", launches(200))
-    done = launchgap("import", path, "-o", tmp_path / "session", "--json", "-")
+    done = launchgap("import", path, "-o", tmp_path / "session", "--json", "-", page=True)
     answer = json.loads(done.stdout)
     assert done.returncode == 0 and (tmp_path / "session" / "report.html").is_file()
     (job,) = answer["jobs"]
@@ -305,7 +305,7 @@ def test_an_import_that_is_interrupted_leaves_the_way_free(how, large, tmp_path)
         elif how != signal.SIGKILL:
             assert not output.exists()
     small = write_trace(tmp_path / "small.json", launches(20))
-    launchgap("import", small, "-o", output, "--no-report", code=0)
+    launchgap("import", small, "-o", output, code=0)
     assert not (output / "unfinished-import").exists() and len(list((output / "records").iterdir())) == 1
 
 
@@ -314,7 +314,7 @@ def test_a_folder_that_another_import_writes_to_is_left_alone(large, tmp_path):
     process = subprocess.Popen([LAUNCHGAP, "import", large, "-o", output, "--no-report"], stdout=subprocess.DEVNULL)
     while not (output / "records").exists() and process.poll() is None:
         time.sleep(0.002)
-    done = launchgap("import", write_trace(tmp_path / "small.json", launches(20)), "-o", output, "--no-report")
+    done = launchgap("import", write_trace(tmp_path / "small.json", launches(20)), "-o", output)
     assert process.wait(timeout=60) == 0
     assert done.returncode == 2 and ("another import writes to" in done.stderr or "is not an empty folder" in done.stderr)
     assert json.loads((output / "session.json").read_text())["state"] == "complete"

@@ -12,7 +12,7 @@ from shipped import launchgap, table
 
 def tables(tmp_path: Path, *files: Path, page: bool = False, name: str = "session") -> Path:
     session, out = tmp_path / name, tmp_path / f"{name}-tables"
-    launchgap("import", *files, "-o", session, *([] if page else ["--no-report"]), code=0)
+    launchgap("import", *files, "-o", session, page=page, code=0)
     launchgap("export", session, "-o", out, code=0)
     return out
 

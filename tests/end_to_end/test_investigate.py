@@ -206,7 +206,7 @@ def test_what_the_host_or_somebody_else_did_is_not_for_these_tools(investigate, 
     from recording_files import launches, write_nsys
 
     session = tmp_path / "imported"
-    launchgap("import", write_nsys(tmp_path / "a.sqlite", launches(20)), "-o", session, "--no-report", code=0)
+    launchgap("import", write_nsys(tmp_path / "a.sqlite", launches(20)), "-o", session, code=0)
     done, _ = investigate("recorded/launch/stream:idle", "--tool", "none", session=session)
     assert done.returncode == 2
     assert "what somebody recorded" in done.stderr and "--format chrome-trace" in done.stderr

@@ -77,7 +77,7 @@ def test_a_trace_of_kept_events_is_read_back(run, full_node, tmp_path):
     _, session = run(IDLE, "--keep-events", trace="on", node=full_node)
     trace = tmp_path / "trace.json.gz"
     launchgap("export", session, "--format", "chrome-trace", "-o", trace, code=0)
-    launchgap("import", trace, "-o", tmp_path / "again", "--no-report", code=0)
+    launchgap("import", trace, "-o", tmp_path / "again", code=0)
     launches = {
         (row["params"], row["metric"]): float(row["p50"])
         for row in table(tmp_path / "again" / "summary.csv")

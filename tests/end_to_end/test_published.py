@@ -17,14 +17,13 @@ def published(tmp_path):
     def import_(text, page=False):
         path = tmp_path / "sheet.csv"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
-        options = [] if page else ["--no-report"]
-        return launchgap("import", path, *options, "-o", tmp_path / "session"), tmp_path / "session"
+        return launchgap("import", path, "-o", tmp_path / "session", page=page), tmp_path / "session"
 
     return import_
 
 
 def test_the_published_sweeps_have_the_gains_that_are_known(tmp_path):
-    done = launchgap("import", ROOT / "data" / "published_sweeps.csv", "-o", tmp_path / "session", code=0)
+    done = launchgap("import", ROOT / "data" / "published_sweeps.csv", "-o", tmp_path / "session", page=True, code=0)
     assert "727 values of 2 GPUs, published by 2 sources: nothing was measured here" in done.stderr
     rows = table(tmp_path / "session" / "cliffs.csv")
     long = {(row["benchmark"], row["size"]): float(row["gain"]) for row in rows if float(row["gain"]) > 1.05}
@@ -222,7 +221,7 @@ def import_texts(folder, *texts):
     for i, text in enumerate(texts):
         paths.append(folder / f"sheet{i}.csv")
         paths[-1].write_text(text, encoding="utf-8")
-    return launchgap("import", *paths, "-o", folder / "session", "--no-report"), folder / "session"
+    return launchgap("import", *paths, "-o", folder / "session"), folder / "session"
 
 
 def test_what_differs_between_files_is_named_with_both(tmp_path):
@@ -336,7 +335,7 @@ def test_of_very_many_values_the_comparison_counts_all(tmp_path):
             line = LINE.replace("Tesla K40", gpu).replace("1.5,cuBLAS", f"{rate},cuBLAS")
             out.writelines(line.replace("64x64x64", f"{i}x64x64") for i in range(1, 30_001))
     session = tmp_path / "session"
-    done = launchgap("import", sheet, "-o", session)
+    done = launchgap("import", sheet, "-o", session, page=True)
     assert done.returncode == 0 and "60000 values of 2 GPUs" in done.stderr, done.stderr
     assert not table(session / "summary.csv")
     page = (session / "report.html").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ def report(tmp_path):
         sessions = []
         for name in names:
             sessions.append(tmp_path / name.removesuffix(".csv"))
-            done = launchgap("import", ROOT / "data" / name, "-o", sessions[-1], "--no-report", code=0)
+            done = launchgap("import", ROOT / "data" / name, "-o", sessions[-1], code=0)
         page, tables = tmp_path / "page.html", tmp_path / "tables"
         done = launchgap("report", *sessions, "-o", page, "--tables", tables, "--json", tmp_path / "gap.json", code=0)
         return " ".join(done.stdout.split()), tables, page

@@ -46,7 +46,7 @@ def test_a_machine_that_is_too_noisy_is_said_to_prove_nothing(make_node, tmp_pat
     burst = ("--filter", "^launch/null/api:driver/mode:burst$", "--processes", 10)
     done = launchgap("selftest", "--devices", "gpu", *burst, "--json", out, node=node, code=0)
     launch = rows(out)["per_launch_ns"]
-    assert launch["noise"] > 0.05 and launch["too_noisy"]
+    assert launch["noise"] > 0.05 and launch["too_noisy"] and launch["lag1"] is not None
     assert "detectable" not in launch or launch["detectable"] > 0.1
     assert "the machine is too noisy" in done.stdout and "proves nothing" in done.stdout
 
@@ -72,22 +72,10 @@ def test_nights_have_rates_and_those_without_say_why(tmp_path):
     assert "2 tests; 0 false alarms are to be expected." in checked.stdout
 
 
-@pytest.mark.compares_times
-def test_on_the_host_a_large_slowdown_is_found_in_each_launch(tmp_path):
-    out = tmp_path / "found.json"
-    done = launchgap(
-        "selftest", "--devices", "host", "--filter", "^launch/null/api:queue/mode:burst$", "--processes", 10,
-        "--slowdown", "1000", "--tries", 1, "--json", out, code=0,
-    )  # fmt: skip
-    launch = rows(out)["per_launch_ns"]
-    assert launch["slowdown"]["found"] == 1 and launch["slowdown"]["change"] > 3
-    assert launch["lag1"] is not None and launch["minimum"] >= 0.02
-    assert "SIMULATED" not in done.stdout
-
-
 def test_what_is_only_watched_has_no_rates(tmp_path):
     out = tmp_path / "found.json"
     done = launchgap("selftest", "--devices", "host", *ONE_CASE, "--json", out, code=0)
+    assert "SIMULATED" not in done.stdout
     for row in rows(out).values():
         assert ("watched" in row) == ("false_alarm_rate" not in row)
         if "watched" in row:

@@ -53,7 +53,7 @@ def test_sessions_of_one_gpu_each_meet_in_the_report(tmp_path):
         file = cache(tmp_path, name, times)
         compressed = file.with_suffix(".json.gz")
         compressed.write_bytes(gzip.compress(file.read_bytes()))
-        assert launchgap("import", compressed, "-o", tmp_path / name, "--no-report").returncode == 0
+        assert launchgap("import", compressed, "-o", tmp_path / name).returncode == 0
     done = launchgap("report", tmp_path / "RTX 2080 Ti", tmp_path / "RTX 3090", "-o", tmp_path / "page.html", code=0)
     assert "the best of the RTX 2080 Ti takes 1.50 times as long there as its own best" in " ".join(done.stdout.split())
 
@@ -93,7 +93,7 @@ def test_kinds_are_not_mixed_and_no_tuning_is_there_twice(tmp_path):
 @pytest.mark.skipif(not PUBLISHED.exists(), reason="the published files are not here")
 def test_what_others_have_published_of_it(tmp_path):
     files = [PUBLISHED / f"gemm_{name}.json.gz" for name in ("RTX_2080_Ti", "RTX_3090", "RTX_Titan")]
-    assert launchgap("import", *files, "-o", tmp_path / "session", "--no-report").returncode == 0
+    assert launchgap("import", *files, "-o", tmp_path / "session").returncode == 0
     launchgap("report", tmp_path / "session", "-o", tmp_path / "page.html", "--tables", tmp_path / "tables", code=0)
     costs = {r["tuned_for"]: float(r["times"]) for r in rows(tmp_path / "tables") if r["run_on"] == "RTX 3090"}
     assert costs["RTX 2080 Ti"] == pytest.approx(1.47, abs=0.005) and costs["TITAN RTX"] == pytest.approx(1.61, abs=0.005)

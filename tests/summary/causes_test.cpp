@@ -520,26 +520,6 @@ TEST_F(Causes, WhatBecameFasterIsOnlyToKnow) {
   EXPECT_EQ(found[0].share, std::nullopt);
 }
 
-TEST_F(Causes, OfManyKernelsOneThatDiffersByChanceIsNotNamed) {
-  // Chances as they are where nothing changes: uniform.
-  std::mt19937_64 random(4);
-  std::uniform_real_distribution<> uniform;
-  constexpr int kSessions = 300;
-  for (int i = 0; i < kSessions; ++i) {
-    RecordedRun run = {.replicate = i};
-    for (std::uint64_t k = 0; k < 60; ++k) {
-      CountedKernels& kernel = run.kernels.emplace_back(a_changed_kernel("k", 1e6, 1.2e6));
-      kernel.total_ns = 15'000'000;
-      kernel.grid = {k + 1, 1, 1};
-      kernel.change_chance = uniform(random);
-    }
-    write(run);
-  }
-  causes_found();
-  EXPECT_LE(std::ranges::count(found, "kernel-changed", &Finding::code), 9)
-      << "1 in 100 sessions, of " << kSessions;
-}
-
 TEST_F(Causes, AKernelWithTwoModesIsToldIfItTakesTime) {
   EXPECT_THAT(causes_of({.kernels = {a_kernel_with_modes("softmax"),
                                      a_kernel_with_modes("small", 1000, 1'000'000)}}),

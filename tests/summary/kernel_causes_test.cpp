@@ -1,3 +1,5 @@
+#include <random>
+
 #include <gmock/gmock.h>
 
 #include "tests/summary/made.h"
@@ -76,6 +78,21 @@ TEST(KernelCauses, OfManyKernelsEachMustBeMoreCertain) {
   };
   EXPECT_THAT(of_two(0.0051), IsEmpty());
   EXPECT_THAT(only(of_two(0.005)).sentence, StartsWith("k takes 200 ns in the later half"));
+}
+
+TEST(KernelCauses, OfManyKernelsOneThatDiffersByChanceIsNotNamed) {
+  // Chances as they are where nothing changes: uniform.
+  std::mt19937_64 random(4);
+  std::uniform_real_distribution<> uniform;
+  constexpr int kProcesses = 1000;
+  int told = 0;
+  for (int i = 0; i < kProcesses; ++i) {
+    std::vector<CountedKernels> kernels;
+    for (int k = 0; k < 60; ++k) kernels.push_back(changing("k", 1e6, 1.2e6, uniform(random)));
+    told += !kernel_causes(with_kernels(std::move(kernels), 15'000'000)).empty();
+  }
+  EXPECT_LE(told, 20) << "1 in 100, of " << kProcesses;
+  EXPECT_GE(told, 3) << "the rule says nothing";
 }
 
 TEST(KernelCauses, AChangeCostsHalfOfItOverAllRepetitions) {
