@@ -28,18 +28,19 @@ LOCKS = tempfile.TemporaryDirectory(prefix="launchgap-test-locks-")
 RESULTS = tempfile.TemporaryDirectory(prefix="launchgap-test-results-")
 
 
-def fake_libraries(build=BUILD):
-    """What a process needs to run on fake GPUs, and to wait for them in no time."""
-    return {"LD_LIBRARY_PATH": str(build / "fake_cuda"), "LD_PRELOAD": str(build / "fake_cuda" / "libfake_clock.so")}
+def fake_libraries(real_time=False):
+    """What a process needs to run on fake GPUs, and, if not in `real_time`, to wait for them in no time."""
+    clock = {} if real_time else {"LD_PRELOAD": str(BUILD / "fake_cuda" / "libfake_clock.so")}
+    return {"LD_LIBRARY_PATH": str(BUILD / "fake_cuda")} | clock
 
 
-def environment(node=None, **extra):
+def environment(node=None, real_time=False, **extra):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LAUNCHGAP_"))}
     # What a process is worth that measures at once is for tests of what it measures to ask.
     env["LAUNCHGAP_WARM_UP"] = "off"
     env["LAUNCHGAP_LOCK_DIR"] = LOCKS.name
     if node is not None:
-        env |= fake_libraries()
+        env |= fake_libraries(real_time)
         env["LAUNCHGAP_FAKE_NODE"] = str(node)
         env["LAUNCHGAP_FAKE_RESULTS"] = RESULTS.name
     return env | extra
@@ -49,11 +50,11 @@ def launchgap(*arguments, node=None, timeout=240, cwd=None, code=None, page=Fals
     """Runs a command to its end, which must have this exit code where one is given; text, not bytes.
 
     An import draws its page only if `page`: that takes longer than the import."""
-    command, *options = map(str, arguments)
-    if command == "import" and not page:
-        options.insert(0, "--no-report")
+    words = [*map(str, arguments)]
+    if words[:1] == ["import"] and not page:
+        words.insert(1, "--no-report")
     done = subprocess.run(
-        [LAUNCHGAP, command, *options],
+        [LAUNCHGAP, *words],
         capture_output=True,
         text=True,
         timeout=timeout,

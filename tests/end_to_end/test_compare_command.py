@@ -154,7 +154,7 @@ def test_a_pair_that_failed_is_made_up_for(tmp_path):
 
 def test_a_device_that_another_session_has_is_said(lock_dir, node):
     usual = node("usual", alloc_ns={"constant": 3_000_000})
-    env = environment(usual, LAUNCHGAP_LOCK_DIR=str(lock_dir))
+    env = environment(usual, real_time=True, LAUNCHGAP_LOCK_DIR=str(lock_dir))
     arguments = ["run", "--devices", "gpu", "--filter", f"^{CASE}$", "--runs", "50", "--no-report", "-o", lock_dir / "other"]
     other = subprocess.Popen([LAUNCHGAP, *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -20,7 +20,7 @@ def running(tmp_path, make_node):
     session = tmp_path / "session"
     process = subprocess.Popen(
         [LAUNCHGAP, "run", "--devices", "gpu", "--runs", "50", "--filter", "launch/null.*idle", *UNTRACED, "-o", session],
-        env=environment(node, LAUNCHGAP_LOCK_DIR=str(tmp_path)),
+        env=environment(node, real_time=True, LAUNCHGAP_LOCK_DIR=str(tmp_path)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -46,7 +46,7 @@ def test_tracing_costs_no_more_than_the_least_that_it_can():
     """The launches of a process that launchgap traces, and of one with a bare client of CUPTI."""
     done = subprocess.run(
         [BUILD / "bin" / "launchgap-tracing-cost"],
-        env=environment(NODES / "one_a100.json"),
+        env=environment(NODES / "one_a100.json", real_time=True),
         capture_output=True,
         text=True,
         timeout=120,

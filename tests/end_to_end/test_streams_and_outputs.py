@@ -22,10 +22,9 @@ ONE_RUN = ("run", "--devices", "host", "--runs", "1", "--filter", CASE, *UNTRACE
 
 def start(*arguments, node=None, real_time=False, locks="/tmp", **options):
     """With streams of the test's own; in real time a fake GPU takes the time that it says."""
-    clock = {"LD_PRELOAD": ""} if real_time else {}
     return subprocess.Popen(
         [LAUNCHGAP, *map(str, arguments)],
-        env=environment(node, LAUNCHGAP_LOCK_DIR=str(locks), **clock),
+        env=environment(node, real_time, LAUNCHGAP_LOCK_DIR=str(locks)),
         stdin=subprocess.DEVNULL,
         **options,
     )
