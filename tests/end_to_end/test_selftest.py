@@ -1,5 +1,6 @@
 """`launchgap selftest`: noise, false alarms and slowdowns, on fake GPUs whose noise is known and on the host."""
 
+import glob
 import json
 import signal
 import subprocess
@@ -119,7 +120,7 @@ def test_ctrl_c_ends_it_and_writes_what_it_found(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    while not list(temporary.glob("*/pair-*")):
+    while not glob.glob(f"{temporary}/*/pair-*"):  # which goes on where a folder goes away meanwhile
         assert going.poll() is None
         time.sleep(0.02)
     going.send_signal(signal.SIGINT)
