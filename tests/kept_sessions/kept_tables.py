@@ -90,7 +90,7 @@ def digest_of_table(what: str, path: Path) -> Digest:
     if volatile := {column for column in VOLATILE if column in columns}:
         kept = [columns.index(column) for column in columns if column not in volatile]
         rows = csv.reader(io.StringIO(text, newline=""))
-        text = "\n".join(repr([row[i] for i in kept]) for row in rows)
+        text = "\n".join(repr([*map(row.__getitem__, kept)]) for row in rows)
     return what, path.stem, text.count("\n"), digest_of(text)
 
 
