@@ -50,8 +50,9 @@ PYTHON
 # shellcheck disable=SC2034
 not_sanitized='FakeCost.*:*Nights.Rarely*:*Characteristics.LieWithin*:NightResampling.*:*PairedRule.KeepsIts*:*Spread.SeldomErrs*'\
 ':*Resampling.Finds*:*PaddingGainsOf.SeldomErr*:SmallestLimit.OfRandomTraces*:SmallestLimit.OneStep*:Creep.WhatOthers*'\
+':GapByChance.NothingIs*:GapByChance.WhatIs*'\
 ':LoaderTrace.OfThisMachinesLoader:Watch.TellsProgramsApart:Watch.PythonByCtypes:RunningProcess.OfThisMachine'\
-':*OverTheHost.SaysWhenThereIsNotSoMuchAndGoesOn/pool:GapByChance.NothingIs*:GapByChance.WhatIs*'
+':*OverTheHost.SaysWhenThereIsNotSoMuchAndGoesOn/pool'
 
 # A filter of GoogleTest as the regular expression for ctest's names. The contract with a GPU is no GoogleTest of its own.
 as_ctest_names() { sed 's/\./\\./g; s/\*/.*/g; s/:/|/g; s/^/^gpu_test|/' <<<"$1"; }

@@ -200,7 +200,7 @@ def test_a_replay_is_kept_in_a_session_with_its_page(generate, tmp_path):
     assert said in done.stdout and said in page and "Memory of x.gmtrace.csv" in page
     assert "This session has no devices" not in page and 'id="cases"' not in page
     # A second one stands beside the first.
-    assert launchgap("replay", trace, "--allocator", "caching", "--epochs", 30, "-o", session).returncode == 0
+    assert launchgap("replay", trace, "--allocator", "caching", "--epochs", 30, "-o", session, "--no-report").returncode == 0
     assert len(list((session / "replays").iterdir())) == 2
     out = tmp_path / "csv"
     assert launchgap("export", session, "-o", out).returncode == 0
