@@ -16,6 +16,7 @@ using Action = std::function<ExitCode()>;
 
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
 void add_import(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
+void add_record(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
 void add_list(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);

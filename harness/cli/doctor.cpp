@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
 
 #include "harness/cli/command.h"
 #include "harness/cli/json_output.h"
+#include "harness/cli/mistakes.h"
 #include "harness/cli/page.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
@@ -190,17 +189,6 @@ ExitCode tell_cost(const DoctorCommandOptions& options) {
     text += finding.sentence + '\n';
   answers.write(text);
   return ExitCode::done;
-}
-
-/// The words behind the first "--" as they were typed: CLI11 makes two words of "[1,2]". What it
-/// made is `parsed`, for systems without /proc.
-std::vector<std::string> typed_command(const std::vector<std::string>& parsed) {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  if (words.empty()) return parsed;
-  const auto mark = std::ranges::find(words, "--");
-  return {mark == words.end() ? mark : std::next(mark), words.end()};
 }
 
 /// Questions of different kinds cannot be asked at once.

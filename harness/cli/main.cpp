@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
   Action action;
   add_doctor(app, action);
   add_run(app, action, command_line);
+  add_record(app, action, command_line);
   add_import(app, action, command_line);
   add_list(app, action);
   add_report(app, action);

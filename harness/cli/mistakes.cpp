@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -145,6 +147,15 @@ CLI::Validator number_between(double least, double most) {
                 "'{}' is no number from {} to {}", printable(text, kLongestWord), least, most);
           },
           ""};
+}
+
+std::vector<std::string> typed_command(const std::vector<std::string>& parsed) {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  if (words.empty()) return parsed;
+  const auto mark = std::ranges::find(words, "--");
+  return {mark == words.end() ? mark : std::next(mark), words.end()};
 }
 
 }  // namespace launchgap::cli

@@ -29,4 +29,8 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 /// A number within these, and neither NaN nor infinite.
 CLI::Validator number_between(double least, double most);
 
+/// The words behind the first "--" as they were typed: CLI11 makes two words of "[1,2]". What it
+/// made is `parsed`, for systems without /proc.
+std::vector<std::string> typed_command(const std::vector<std::string>& parsed);
+
 }  // namespace launchgap::cli

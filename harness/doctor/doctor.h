@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,6 +57,12 @@ struct WatchedProgram {
 /// Starts a program on this process's standard streams and waits for its end. To be called on the
 /// only thread that takes signals. Throws Error if the system has no more processes or files.
 WatchedProgram watch(const std::vector<std::string>& command);
+
+/// The same, of a program that is measured: its loader is not traced, its environment gets
+/// `environment`, and it is not looked at any more once `enough()` holds.
+WatchedProgram watch_measured(const std::vector<std::string>& command,
+                              const std::map<std::string, std::string>& environment,
+                              const std::function<bool()>& enough);
 
 /// The page of a finding's code, in Markdown; of "list" all codes, a line each. Throws UsageError
 /// that names the nearest code for another.

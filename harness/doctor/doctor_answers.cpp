@@ -33,6 +33,17 @@ Diagnosis diagnose_program(const ProgramFacts& program) {
           to_json(program, verdict)};
 }
 
+WatchedProgram diagnose_watched(const WatchResult& result) {
+  WatchedProgram watched{result.exit_code, std::nullopt, result.not_started};
+  if (!watched.problem.empty()) return watched;
+  try {
+    watched.diagnosis = diagnose_program(result.facts);
+  } catch (const std::exception& error) {
+    watched.problem = error.what();
+  }
+  return watched;
+}
+
 }  // namespace
 
 Diagnosis diagnose_machine(const MachineQuestion& question) {
@@ -73,16 +84,15 @@ Diagnosis diagnose_process(std::string_view pid) {
 
 WatchedProgram watch(const std::vector<std::string>& command) {
   ComputingProcesses computing;
-  const WatchResult result =
-      watch_program({command, [&] { return computing.now(); }}, SystemFiles::of_this_system());
-  WatchedProgram watched{result.exit_code, std::nullopt, result.not_started};
-  if (!watched.problem.empty()) return watched;
-  try {
-    watched.diagnosis = diagnose_program(result.facts);
-  } catch (const std::exception& error) {
-    watched.problem = error.what();
-  }
-  return watched;
+  return diagnose_watched(
+      watch_program({command, [&] { return computing.now(); }}, SystemFiles::of_this_system()));
+}
+
+WatchedProgram watch_measured(const std::vector<std::string>& command,
+                              const std::map<std::string, std::string>& environment,
+                              const std::function<bool()>& enough) {
+  return diagnose_watched(
+      watch_program({command, {}, environment, false, enough}, SystemFiles::of_this_system()));
 }
 
 std::string explain(const std::string& code) {

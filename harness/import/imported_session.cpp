@@ -7,6 +7,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
@@ -148,6 +149,7 @@ class Import {
       session_.build = {kBuildType, kCompiler, kGitRevision};
       session_.host.node = kRecordedText;
       for (const fs::path& file : request_.files) take(read_recording(file));
+      if (runs_ == 0) throw NothingRecorded(fmt::format("{}", fmt::join(lines_, "; ")));
       session_.replicates = static_cast<int>(runs_);
       note_steps();
       for (const std::string& line : lines_) session_.notes.push_back({"info", line});
@@ -174,11 +176,17 @@ class Import {
     for (const auto& [gpu, n] : shared_gpus(recording)) {
       lines_.push_back(fmt::format(
           "{}: {} processes use GPU {}: while it is idle for one, it may work for another",
-          recording.file.filename().string(),
+          recording.name(),
           n,
           gpu));
     }
     if (any) return;
+    if (request_.skips_empty) {
+      lines_.push_back(fmt::format("{}: it has no calls of CUDA and no kernels", recording.name()));
+      for (const std::string& remark : recording.remarks)
+        lines_.push_back(fmt::format("{}: {}", recording.name(), remark));
+      return;
+    }
     throw Error(
         "{}: it has neither calls of CUDA, kernels nor allocations. Record them: `nsys profile "
         "--trace=cuda,nvtx …`, or PyTorch's profiler with "
@@ -320,10 +328,12 @@ class Import {
     }
     record.pid = static_cast<long>(process.pid);
     record.device = run.facts;
+    record.simulated = recording.simulated;
     record.trace_state = text_of(TraceState::recorded);
     record.fingerprint = Json{{"recorder", recording.recorder},
                               {"device", run.facts.name},
                               {"driver_version", recording.driver_version}};
+    for (const auto& [key, value] : recording.conditions) (*record.fingerprint)[key] = value;
     writer.write(record_to_json(record));
   }
 
@@ -331,7 +341,7 @@ class Import {
                                           const Process& process,
                                           const ImportedRun& run) {
     RecordingRecord record;
-    record.file = recording.file.filename().string();
+    record.file = recording.name();
     record.recorder = recording.recorder;
     record.form = recording.form;
     record.clock = recording.clock;
@@ -388,9 +398,8 @@ class Import {
   }
 
   static std::string name_of(const Recording& recording, const Process& process) {
-    std::string file = recording.file.filename().string();
-    if (recording.processes.size() == 1) return file;
-    return fmt::format("{}, process {}", file, process.pid);
+    if (recording.processes.size() == 1) return recording.name();
+    return fmt::format("{}, process {}", recording.name(), process.pid);
   }
 
   void look_for_steps(const Process& process) {

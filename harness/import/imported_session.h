@@ -5,13 +5,22 @@
 #include <string>
 #include <vector>
 
+#include "harness/core/errors.h"
+
 namespace launchgap::recording {
+
+/// No file of those that may be empty has anything.
+class NothingRecorded : public Error {
+ public:
+  explicit NothingRecorded(const std::string& why) : Error(why) {}
+};
 
 struct ImportRequest {
   std::vector<std::filesystem::path> files;
   std::filesystem::path output;       // new or empty
   std::string step = "ProfilerStep";  // of the ranges that are steps
   std::vector<std::string> command_line;
+  bool skips_empty = false;             // a file without calls is a remark, and no error
   std::vector<std::string> benchmarks;  // of launchgap: what a table of published values may name
 };
 

@@ -196,6 +196,7 @@ constexpr Form kForms[] = {
      "`torch.cuda.memory._dump_snapshot()`",
      is_pickle,
      read_torch_snapshot},
+    {"raw recordings", "`launchgap record`", is_raw_recording, read_raw_recording},
     {"logs of RMM", "", is_rmm_log, read_rmm_log},
     {"problems of minimalloc", "", is_minimalloc, read_minimalloc},
     {"Chrome traces of PyTorch's profiler", "", is_json, read_chrome_trace},

@@ -42,6 +42,15 @@ Recording read_rmm_log(const std::filesystem::path& file);
 /// pickle. Throws Error that names the entry or the byte at fault, and not the file.
 Recording read_torch_snapshot(const std::filesystem::path& file);
 
+// --- What `launchgap record` had written from within a program ---
+
+/// Whether a file begins as one.
+bool is_raw_recording(std::string_view begin);
+
+/// Of a program that crashed too, up to its last whole block. Throws Error that does not name the
+/// file.
+Recording read_raw_recording(const std::filesystem::path& file);
+
 // --- Chrome traces of CUDA programs, as PyTorch's profiler (Kineto) writes them ---
 
 /// An object with "traceEvents", or a bare list of events; of 2020 and of now. Memory is that of

@@ -117,12 +117,18 @@ struct Recording {
   std::string form;            // "SQLite, schema 3.13.2", "Chrome trace"
   std::string clock;           // where its times begin: "Unix time"
   std::string driver_version;  // empty where it is not told
-  std::vector<Gpu> gpus;       // of the machine; not all need be used
+  std::string label;           // "train.py, process 4242"; empty where the file's name is better
+  bool simulated = false;      // its GPUs were launchgap's own fakes
+  /// How it was recorded, where that decides what it can be compared with: for the fingerprint.
+  std::map<std::string, std::string> conditions;
+  std::vector<Gpu> gpus;  // of the machine; not all need be used
   std::vector<Process> processes;
   std::vector<LeftOut> left_out;
   std::vector<std::string> remarks;
 
   void leave_out(std::string_view what, std::uint64_t count = 1);
+  /// What it is called where there are several: its file's, or its program's.
+  std::string name() const { return label.empty() ? file.filename().string() : label; }
 };
 
 /// What to do with a recording of TensorFlow or JAX.

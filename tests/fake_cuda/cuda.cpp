@@ -1,9 +1,13 @@
 // The fake libcuda.so.1: the functions of harness/device/cuda/abi/driver.h on the state of
 // call.process.h. Here the driver, devices and contexts.
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
 #include <limits>
 #include <optional>
+#include <unistd.h>
 #include <utility>
 
 #include "tests/fake_cuda/device_nodes.h"
@@ -63,14 +67,30 @@ std::optional<int> attribute_value(const DeviceDescription& device, int attribut
   return found_in(values, attribute);
 }
 
+/// Loads the library that the environment names, once, and calls its entry. A driver says nothing
+/// of one that it cannot load, and takes none for a program with others' rights.
+void inject() {
+  static std::atomic<pid_t> injected = 0;
+  if (injected.exchange(getpid()) == getpid()) return;
+  const char* const path = secure_getenv("CUDA_INJECTION64_PATH");
+  void* const library = path != nullptr ? dlopen(path, RTLD_NOW) : nullptr;
+  if (library == nullptr) return;
+  auto* const entry = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"));
+  if (entry != nullptr) entry();
+}
+
 }  // namespace
 
 EXPORT Result cuInit(unsigned flags) {
-  Call call("cuInit");
-  return with_process(call, [&]() -> Result {
-    if (const Result code = call.fault(nullptr)) return code;
-    return call.process.initialize(flags);
-  });
+  const Result result = [&] {
+    Call call("cuInit");
+    return with_process(call, [&]() -> Result {
+      if (const Result code = call.fault(nullptr)) return code;
+      return call.process.initialize(flags);
+    });
+  }();
+  if (result == kSuccess) inject();
+  return result;
 }
 
 EXPORT Result cuDriverGetVersion(int* version) {

@@ -57,6 +57,7 @@ Result copy_over_link(Call& call,
     Operation operation = copy_operation(context, to, from, !to_device, to_device);
     const auto bytes = static_cast<double>(host.bytes);
     Work work;
+    work.transfer = {.bytes = host.bytes};
     if (block) {
       work.operation = std::move(operation);
       work.work_ns = bytes / context.description.link_gbs;
@@ -93,6 +94,7 @@ EXPORT Result cuMemcpyDtoDAsync_v2(DevicePointer to,
       if (!call.process.addresses.accessible(range, context.index)) return kInvalidValue;
     }
     Work work;
+    work.transfer = {.bytes = bytes};
     work.operation = copy_operation(context, target, source, true, true);
     work.work_ns = 2 * static_cast<double>(bytes) / context.description.bandwidth_gbs;
     return call.process.launch(call, context, timeline, 0, std::move(work));

@@ -241,12 +241,18 @@ static Result copy_now(Call& call, const void* host, const Range& range, bool to
     if (const Result code = call.process.wait(call.lock, context, context.null_stream_ends()))
       return code;
     if (!call.process.addresses.accessible(range, context.index)) return kInvalidValue;
+    const double begin_ns = now_ns();
     if (to_device) {
       context.results.before_write(range, true);
       std::memcpy(pointer_to(range.begin), host, range.bytes);
     } else {
       context.results.before_read(range);
       std::memcpy(const_cast<void*>(host), pointer_to(range.begin), range.bytes);
+    }
+    if (call.listener() != nullptr) {
+      const auto times =
+          call.listener()->transfer({.bytes = range.bytes}, context.place(context.null_stream));
+      if (times) times->set(begin_ns, now_ns());
     }
     return kSuccess;
   });
@@ -269,6 +275,7 @@ EXPORT Result cuMemsetD8Async(DevicePointer to,
   Call call("cuMemsetD8Async");
   return with_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
     Work work;
+    work.transfer = {.bytes = bytes, .fill = true};
     Operation& operation = work.operation;
     auto* const memory = static_cast<unsigned char*>(pointer_to(to));
     operation.writes = {range_of(memory, bytes)};

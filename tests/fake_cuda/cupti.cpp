@@ -181,6 +181,13 @@ EXPORT Result cuptiUnsubscribe(Subscriber subscriber) {
                      [&](Session& session) -> Result { return session.unsubscribe(subscriber); });
 }
 
+EXPORT Result cuptiSetThreadIdType(ThreadIdType type) {
+  if (const Result code = enter("cuptiSetThreadIdType")) return code;
+  if (type > kThreadIdSystem) return kInvalidParameter;
+  Session::instance().set_thread_ids(type);
+  return kSuccess;
+}
+
 EXPORT Result cuptiActivityRegisterCallbacks(BufferRequested requested, BufferCompleted completed) {
   if (const Result code = enter("cuptiActivityRegisterCallbacks")) return code;
   if (requested == nullptr || completed == nullptr) return kInvalidParameter;

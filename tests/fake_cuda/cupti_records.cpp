@@ -17,6 +17,8 @@ struct Size {
 // 13.0; what later versions append to kernels is invented.
 constexpr Size kKernelSizes[] =
     {{130100, 224}, {130000, 216}, {19, 208}, {18, 200}, {17, 176}, {15, 168}, {0, 160}};
+constexpr Size kMemcpySizes[] = {{26, 96}, {17, 88}, {14, 80}, {0, 72}};
+constexpr Size kMemsetSizes[] = {{17, 88}, {14, 80}, {0, 72}};
 constexpr Size kMemorySizes[] = {{24, 128}, {17, 120}, {15, 112}};
 constexpr Size kOverheadSizes[] = {{22, 56}, {20, 48}, {0, 40}};
 constexpr Size kSynchronizationSizes[] = {{26, 56}, {0, 40}};
@@ -30,6 +32,12 @@ std::size_t size_in(const Size (&sizes)[n], std::uint32_t version) {
   return 0;
 }
 
+bool is_kernel(const unsigned char* record) {
+  std::uint32_t kind = 0;
+  __builtin_memcpy(&kind, record, sizeof kind);
+  return kind == kConcurrentKernel;
+}
+
 }  // namespace
 
 std::size_t record_bytes(std::uint32_t kind, std::uint32_t version) {
@@ -39,6 +47,10 @@ std::size_t record_bytes(std::uint32_t kind, std::uint32_t version) {
       return sizeof(ApiActivity);
     case kConcurrentKernel:
       return size_in(kKernelSizes, version);
+    case kMemcpy:
+      return size_in(kMemcpySizes, version);
+    case kMemset:
+      return size_in(kMemsetSizes, version);
     case kOverhead:
       return size_in(kOverheadSizes, version);
     case kSynchronization:
@@ -90,7 +102,7 @@ void complete_kernel(unsigned char* record, const PendingKernel& kernel, double 
   }
   __builtin_memcpy(record + kernel.begin_at, &start, sizeof start);
   __builtin_memcpy(record + kernel.end_at, &end, sizeof end);
-  if (kernel.end_at == offsetof(KernelActivity, end)) {
+  if (kernel.begin_at == offsetof(KernelActivity, start) && is_kernel(record)) {
     __builtin_memcpy(record + offsetof(KernelActivity, completed), &end, sizeof end);
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <iterator>
+#include <pthread.h>
 #include <unistd.h>
 
 namespace launchgap::fake {
@@ -75,6 +76,23 @@ Record graph_record(std::uint32_t version, const Place& place, const OpenCall& c
   activity.graph = 1;
   activity.context = place.context;
   activity.stream = place.stream;
+  return Record::of(activity, version);
+}
+
+Record transfer_record(std::uint32_t version,
+                       const TransferEvent& event,
+                       const Place& place,
+                       const OpenCall& call) {
+  // Both kinds have the same fields, but for what the second word says.
+  static_assert(offsetof(MemcpyActivity, bytes) == offsetof(MemsetActivity, bytes) &&
+                offsetof(MemcpyActivity, correlation) == offsetof(MemsetActivity, correlation));
+  MemcpyActivity activity{};
+  activity.kind = event.fill ? kMemset : kMemcpy;
+  activity.bytes = event.bytes;
+  activity.device = place.device;
+  activity.context = place.context;
+  activity.stream = place.stream;
+  activity.correlation = call.correlation;
   return Record::of(activity, version);
 }
 
@@ -190,7 +208,8 @@ CallingThread& Session::this_thread() {
     threads_.push_back(std::make_unique<CallingThread>());
     thread = threads_.back().get();
     thread->process = static_cast<std::uint32_t>(getpid());
-    thread->id = static_cast<std::uint32_t>(gettid());
+    thread->id = static_cast<std::uint32_t>(pthread_self());
+    thread->system_id = static_cast<std::uint32_t>(gettid());
   }
   return *thread;
 }
@@ -410,6 +429,22 @@ std::shared_ptr<KernelTimes> Session::graph(const Place& place) {
   return times;
 }
 
+std::shared_ptr<KernelTimes> Session::transfer(const TransferEvent& event, const Place& place) {
+  if (!enabled(event.fill ? kMemset : kMemcpy)) return nullptr;
+  CallingThread& thread = this_thread();
+  const OpenCall& call = thread.open.back();
+  auto pending = std::make_shared<PendingKernel>();
+  auto times = std::make_shared<KernelTimes>();
+  pending->times = times;
+  pending->clock_ns = call.clock_ns;
+  pending->begin_at = offsetof(MemcpyActivity, start);
+  pending->end_at = offsetof(MemcpyActivity, end);
+  Record record = transfer_record(description_.version, event, place, call);
+  record.kernel = std::move(pending);
+  thread.records.push_back(std::move(record));
+  return times;
+}
+
 void Session::memory(const MemoryEvent& event) {
   this_thread().open.back().memory = event;
 }
@@ -445,7 +480,7 @@ double Session::leave(double end_ns, int result) {
                           timestamp(call.begin_ns, call.clock_ns),
                           timestamp(returned_ns, call.clock_ns),
                           thread.process,
-                          thread.id,
+                          thread_ids_ == kThreadIdSystem ? thread.system_id : thread.id,
                           call.correlation,
                           static_cast<std::uint32_t>(result)};
     thread.records.push_back(Record::of(api, description_.version));

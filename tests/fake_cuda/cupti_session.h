@@ -34,7 +34,7 @@ struct OpenCall {
 
 /// What a thread is at.
 struct CallingThread {
-  std::uint32_t process = 0, id = 0;
+  std::uint32_t process = 0, id = 0, system_id = 0;
   std::vector<OpenCall> open;
   std::vector<Record> records;
 };
@@ -48,6 +48,9 @@ class Session : public Listener {
   bool has_driver() const { return driver_ != nullptr; }
   const CuptiDescription& description() const { return description_; }
   Buffers& buffers() { return buffers_; }
+
+  /// What records of calls to come call their threads by.
+  void set_thread_ids(cupti::abi::ThreadIdType type) { thread_ids_ = type; }
 
   std::uint64_t now() const { return timestamp(now_ns(), clock_ns_); }
 
@@ -70,6 +73,7 @@ class Session : public Listener {
   void enter(ApiDomain domain, std::uint32_t call, double begin_ns) override;
   Launch launch(const KernelShape& kernel, const Place& place) override;
   std::shared_ptr<KernelTimes> graph(const Place& place) override;
+  std::shared_ptr<KernelTimes> transfer(const TransferEvent& event, const Place& place) override;
   bool records_kernels() const override { return enabled(cupti::abi::kConcurrentKernel); }
   void memory(const MemoryEvent& event) override;
   void synchronized(const SynchronizationEvent& event) override;
@@ -112,6 +116,7 @@ class Session : public Listener {
   std::atomic<int> enabled_calls_ = 0;    // of both
   std::atomic<std::uint32_t> next_correlation_;
   std::atomic<long long> kernels_ = 0;
+  std::atomic<cupti::abi::ThreadIdType> thread_ids_ = cupti::abi::kThreadIdDefault;
   std::mutex mutex_;  // of what follows
   bool subscribed_ = false;
   std::string subscriber_;

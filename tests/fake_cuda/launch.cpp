@@ -167,6 +167,8 @@ abi::Result Process::launch(Call& call,
     auto heard = call.listener()->launch(*work.kernel, context.place(timeline));
     item.times = std::move(heard.times);
     turn.late_ns += heard.late_ns;
+  } else if (work.transfer && call.listener() != nullptr) {
+    item.times = call.listener()->transfer(*work.transfer, context.place(timeline));
   }
   set_effect(context, item, work);
   const double return_ns = turn.begin_ns + call_ns + turn.late_ns;
@@ -263,6 +265,8 @@ abi::Result Process::launch(Call& call, Context& context, Timeline& timeline, Gr
       Listener::Launch heard;
       if (work.kernel && !item.times)
         heard = listener->launch(*work.kernel, context.place(timeline));
+      if (work.transfer && !item.times)
+        heard.times = listener->transfer(*work.transfer, context.place(timeline));
       run->times.push_back(std::move(heard.times));
       turn.late_ns += heard.late_ns;
     }

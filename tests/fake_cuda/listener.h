@@ -47,6 +47,12 @@ class KernelTimes {
   std::atomic<bool> known_ = false;
 };
 
+/// A copy or fill by the device.
+struct TransferEvent {
+  std::uint64_t bytes = 0;
+  bool fill = false;
+};
+
 struct MemoryEvent {
   bool allocation = false;
   bool host = false;
@@ -86,6 +92,9 @@ class Listener {
   /// The innermost call launches a graph: where it is to be told as a whole, what takes its times;
   /// null where each of its kernels is.
   virtual std::shared_ptr<KernelTimes> graph(const Place& place) = 0;
+
+  /// The innermost call copies or fills: what takes its times; null when nobody wants to know.
+  virtual std::shared_ptr<KernelTimes> transfer(const TransferEvent& event, const Place& place) = 0;
 
   virtual bool records_kernels() const = 0;
 

@@ -8,12 +8,14 @@
 namespace launchgap::fake {
 
 struct Work {
-  std::optional<KernelShape> kernel;  // as a trace names it; none: a memset
-  double share = 1;                   // of the time of an empty kernel
-  double work_ns = 0;                 // beside that
-  double clocked_ns = 0;              // and whatever the device's speed is
-  double overlap_ns = 0;              // it may begin so much before the end of what is ahead of it
-  bool polled = false;                // a host may see its effect without calling the driver
+  // What a trace calls it: one of the two.
+  std::optional<KernelShape> kernel;
+  std::optional<TransferEvent> transfer;
+  double share = 1;       // of the time of an empty kernel
+  double work_ns = 0;     // beside that
+  double clocked_ns = 0;  // and whatever the device's speed is
+  double overlap_ns = 0;  // it may begin so much before the end of what is ahead of it
+  bool polled = false;    // a host may see its effect without calling the driver
   Operation operation;
 };
 

@@ -125,7 +125,7 @@ pid_t start(const WatchRequest& request,
     std::signal(SIGPIPE, SIG_DFL);
     const int answer = fcntl(report[1], F_DUPFD_CLOEXEC, 10);
     share_account(environment);
-    if (!environment.empty()) take_low_descriptors();
+    if (environment.contains("LD_DEBUG")) take_low_descriptors();
     execvp(arguments[0], arguments.data());
     const int failed = errno;
     [[maybe_unused]] const ssize_t ignored = write(answer, &failed, sizeof(failed));
@@ -292,12 +292,18 @@ class Watch {
   bool too_many_ = false;
 };
 
-/// Looks until the program has ended; its status is collected.
-int watch_to_the_end(pid_t pid, const Signals& signals, Watch& watch) {
+/// Looks until the program has ended, or enough is known; its status is collected.
+int watch_to_the_end(pid_t pid,
+                     const Signals& signals,
+                     Watch& watch,
+                     const std::function<bool()>& enough) {
   std::int64_t interval = kShortest_ns;
+  bool looks = true;
   for (;;) {
     const std::int64_t begin = now_ns();
-    interval = watch.look() ? kShortest_ns : std::min(interval + interval / 8, kLongest_ns);
+    looks = looks && !(enough && enough());
+    const bool new_seen = looks && watch.look();
+    interval = new_seen ? kShortest_ns : std::min(interval + interval / 8, kLongest_ns);
     // Looking must not cost more than a tenth of one processor.
     interval = std::clamp(10 * (now_ns() - begin), interval, 4 * kLongest_ns);
     const std::int64_t until = now_ns() + interval;
@@ -327,7 +333,9 @@ WatchResult watch_program(const WatchRequest& request, const SystemFiles& system
   std::unique_ptr<TraceFolder> folder;
   std::map<std::string, std::string> environment;
   std::string not_traced;
-  if (std::getenv("LD_DEBUG") || std::getenv("LD_DEBUG_OUTPUT")) {
+  if (!request.traces_loader) {
+    not_traced = "its loader was not traced";
+  } else if (std::getenv("LD_DEBUG") || std::getenv("LD_DEBUG_OUTPUT")) {
     not_traced = "LD_DEBUG or LD_DEBUG_OUTPUT is set already and was left alone";
   } else {
     try {
@@ -338,6 +346,7 @@ WatchResult watch_program(const WatchRequest& request, const SystemFiles& system
     }
   }
 
+  environment.insert(request.environment.begin(), request.environment.end());
   const Signals signals;
   int error = 0;
   const pid_t pid = start(request, environment, signals, error);
@@ -352,7 +361,7 @@ WatchResult watch_program(const WatchRequest& request, const SystemFiles& system
     return result;
   }
   Watch watch(pid, request, system, folder.get());
-  const int status = watch_to_the_end(pid, signals, watch);
+  const int status = watch_to_the_end(pid, signals, watch, request.enough);
   result.facts = watch.result(folder != nullptr);
   if (watch.outlived()) {
     // A loader that cannot open its account writes it to standard output instead.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <sys/types.h>
@@ -17,6 +18,10 @@ struct WatchRequest {
   /// The processes that NVML lists as computing, by their ids on this machine; may be empty. Asked
   /// for at most four times a second.
   std::function<std::set<pid_t>()> computing;
+  std::map<std::string, std::string> environment = {};  // of the program, beside this process's own
+  bool traces_loader = true;
+  /// Whether enough is known of the program; then it is left alone until its end.
+  std::function<bool()> enough = {};
 };
 
 struct WatchResult {
@@ -29,8 +34,8 @@ struct WatchResult {
 
 /// Starts the program with this process's standard input, output and error and waits for its end;
 /// only then anything should be printed. Signals that are sent to this process are handed on, and
-/// those of the terminal reach the program by themselves. Its environment gets LD_DEBUG and
-/// LD_DEBUG_OUTPUT, unless one of them is set: the loader's account goes to a folder of its own,
+/// those of the terminal reach the program by themselves. Where the loader is traced, the program's
+/// environment gets LD_DEBUG and LD_DEBUG_OUTPUT, unless one of them is set: the loader's account goes to a folder of its own,
 /// which is gone at the end unless processes of the program still run. For the loader's sake the
 /// program's descriptors 3 to 9 are /dev/null where they were closed, and one above is the
 /// loader's. To be called on the only thread that takes signals. Throws Error if the system has no

@@ -34,6 +34,8 @@ enum : Result {
 };
 
 enum Kind : std::uint32_t {
+  kMemcpy = 1,
+  kMemset = 2,
   kDriverApi = 4,
   kRuntimeApi = 5,
   kConcurrentKernel = 10,
@@ -101,6 +103,9 @@ enum Attribute : std::uint32_t {
   kZeroedOutBuffer = 5,
   kDeviceBufferPreAllocate = 6,
 };
+
+/// What a record calls a thread by: pthread_self(), cut to 32 bits, or gettid().
+enum ThreadIdType : std::uint32_t { kThreadIdDefault = 0, kThreadIdSystem = 1 };
 
 inline constexpr std::uint32_t kFlushCompleted = 0;
 inline constexpr std::uint32_t kFlushForced = 1;
@@ -192,6 +197,28 @@ struct MemoryActivity {
 static_assert(offsetof(MemoryActivity, bytes) == 24 && offsetof(MemoryActivity, timestamp) == 32 &&
               offsetof(MemoryActivity, is_async) == 72 && offsetof(MemoryActivity, pool) == 88);
 
+/// CUpti_ActivityMemcpy3 up to the correlation, the same to CUpti_ActivityMemcpy6.
+struct MemcpyActivity {
+  Kind kind;
+  std::uint8_t copy_kind, source_kind, target_kind, flags;
+  std::uint64_t bytes;
+  std::uint64_t start, end;
+  std::uint32_t device, context, stream;
+  std::uint32_t correlation;
+};
+static_assert(offsetof(MemcpyActivity, device) == 32 && sizeof(MemcpyActivity) == 48);
+
+/// CUpti_ActivityMemset2 up to the correlation, the same to CUpti_ActivityMemset4.
+struct MemsetActivity {
+  Kind kind;
+  std::uint32_t value;
+  std::uint64_t bytes;
+  std::uint64_t start, end;
+  std::uint32_t device, context, stream;
+  std::uint32_t correlation;
+};
+static_assert(offsetof(MemsetActivity, device) == 32 && sizeof(MemsetActivity) == 48);
+
 struct GraphActivity {
   Kind kind;
   std::uint32_t correlation;
@@ -199,6 +226,29 @@ struct GraphActivity {
   std::uint32_t device, graph, context, stream;
 };
 static_assert(sizeof(GraphActivity) == 40);
+
+/// File names by the version of CUDA, 1000 * major + 10 * minor, the newest first. Up to CUDA 11
+/// the minor version is in the name.
+struct Soname {
+  int cuda;
+  const char* name;
+};
+inline constexpr Soname kSonames[] = {{13000, "libcupti.so.13"},
+                                      {12000, "libcupti.so.12"},
+                                      {11080, "libcupti.so.11.8"},
+                                      {11070, "libcupti.so.11.7"},
+                                      {11060, "libcupti.so.11.6"},
+                                      {11050, "libcupti.so.11.5"},
+                                      {11040, "libcupti.so.11.4"},
+                                      {11030, "libcupti.so.11.3"},
+                                      {11020, "libcupti.so.11.2"},
+                                      {11010, "libcupti.so.11.1"},
+                                      {11000, "libcupti.so.11.0"}};
+
+/// The oldest whose records have this layout: CUDA 11.0.
+inline constexpr std::uint32_t kOldestVersion = 13;
+/// The oldest that survives being given no buffer: CUDA 12.9.
+inline constexpr std::uint32_t kFirstThatTakesNoBuffer = 27;
 
 /// Versions of the library, as cuptiGetVersion has them: 18 is CUDA 11.8, 23 is 12.5; from 13.0 on
 /// 10000 * major + 100 * minor + patch.
@@ -247,6 +297,7 @@ struct SubscriberParameters {
   X(cuptiActivitySetAttribute,                                                                 \
     false,                                                                                     \
     Result(Attribute attribute, std::size_t* bytes, void* value))                              \
+  X(cuptiSetThreadIdType, false, Result(ThreadIdType type))                                    \
   X(cuptiActivityEnableDriverApi, false, Result(std::uint32_t call, std::uint8_t enable))      \
   X(cuptiActivityEnableRuntimeApi, false, Result(std::uint32_t call, std::uint8_t enable))
 

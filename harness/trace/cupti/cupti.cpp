@@ -38,11 +38,9 @@ int driver_version() {
   return std::numeric_limits<int>::max();
 }
 
-/// Up to CUDA 11 the minor version is in the name.
 std::map<int, std::string> sonames_by_version() {
-  std::map<int, std::string> sonames = {{12000, "libcupti.so.12"}, {13000, "libcupti.so.13"}};
-  for (int minor = 0; minor <= 8; ++minor)
-    sonames[11000 + 10 * minor] = fmt::format("libcupti.so.11.{}", minor);
+  std::map<int, std::string> sonames;
+  for (const auto& [cuda, name] : abi::kSonames) sonames[cuda] = name;
   return sonames;
 }
 

@@ -9,15 +9,10 @@
 #include <fmt/format.h>
 
 #include "harness/trace/cupti/decode.h"
+#include "harness/trace/cupti/traced_calls.h"
 
 namespace launchgap::cupti {
 namespace {
-
-/// The oldest whose records have the layout of abi.h: CUDA 11.0.
-constexpr std::uint32_t kOldestVersion = 13;
-
-/// The oldest that survives being given no buffer: CUDA 12.9.
-constexpr std::uint32_t kFirstThatTakesNoBuffer = 27;
 
 /// Buffers between CUPTI and us. CUPTI asks for one on the thread that launches, so they are made
 /// and zeroed beforehand; it may bring one back on any thread. Memory once given to CUPTI is never
@@ -123,32 +118,6 @@ void buffer_completed(abi::Context,
 /// Subscribing needs one; no callback is ever enabled.
 void ignore_callback(void*, int, std::uint32_t, const void*) {}
 
-constexpr std::array kDriverCalls = {abi::kLaunchKernel,
-                                     abi::kLaunchKernelPtsz,
-                                     abi::kLaunchKernelEx,
-                                     abi::kLaunchKernelExPtsz,
-                                     abi::kLaunchCooperativeKernel,
-                                     abi::kLaunchCooperativeKernelPtsz,
-                                     abi::kGraphLaunch,
-                                     abi::kGraphLaunchPtsz,
-                                     abi::kMemAlloc,
-                                     abi::kMemFree,
-                                     abi::kMemAllocAsync,
-                                     abi::kMemAllocAsyncPtsz,
-                                     abi::kMemFreeAsync,
-                                     abi::kMemFreeAsyncPtsz};
-
-constexpr std::array kRuntimeCalls = {abi::kCudaLaunchKernel,
-                                      abi::kCudaLaunchKernelPtsz,
-                                      abi::kInternalCudaLaunchKernel,
-                                      abi::kInternalCudaLaunchKernelPtsz,
-                                      abi::kCudaLaunchKernelExC,
-                                      abi::kCudaLaunchKernelExCPtsz,
-                                      abi::kCudaLaunchCooperativeKernel,
-                                      abi::kCudaLaunchCooperativeKernelPtsz,
-                                      abi::kCudaGraphLaunch,
-                                      abi::kCudaGraphLaunchPtsz};
-
 const Cupti& load() {
   try {
     return Cupti::get();
@@ -167,7 +136,7 @@ CuptiTracer::CuptiTracer(TraceLevel level) : level_(level) {
                            *tool);
   }
   cupti_ = &load();
-  if (cupti_->version < kOldestVersion) {
+  if (cupti_->version < abi::kOldestVersion) {
     throw TraceUnavailable(
         TraceState::cupti_too_old,
         fmt::format("{} is CUPTI {}; its records can be read from CUDA 11.0 (API 13) on",
@@ -197,7 +166,7 @@ void CuptiTracer::subscribe() {
 
 void CuptiTracer::enable() {
   BufferPool& pool = BufferPool::get();
-  pool.takes_no_buffer = cupti_->version >= kFirstThatTakesNoBuffer;
+  pool.takes_no_buffer = cupti_->version >= abi::kFirstThatTakesNoBuffer;
   if (cupti_->cuptiActivitySetAttribute) {
     std::uint8_t yes = 1;
     std::size_t bytes = sizeof yes;
@@ -236,18 +205,12 @@ void CuptiTracer::enable_kind(abi::Kind kind, const char* what) {
 
 /// Call by call where the library can (CUDA 12.5 and later), whole domains elsewhere.
 void CuptiTracer::enable_calls() {
-  const auto enable_each = [](auto function, const auto& calls) {
-    bool any = false;
-    if (function) {
-      for (const std::uint32_t call : calls) any = function(call, 1) == abi::kSuccess || any;
-    }
-    return any;
-  };
-  if (!enable_each(cupti_->cuptiActivityEnableDriverApi, kDriverCalls)) {
+  if (!enable_each(cupti_->cuptiActivityEnableDriverApi, kDriverLaunches) ||
+      !enable_each(cupti_->cuptiActivityEnableDriverApi, kDriverAllocations)) {
     check(cupti_->cuptiActivityEnable(abi::kDriverApi), "cuptiActivityEnable");
     notes_.emplace_back("all driver calls are recorded: this CUPTI cannot select them");
   }
-  if (!enable_each(cupti_->cuptiActivityEnableRuntimeApi, kRuntimeCalls)) {
+  if (!enable_each(cupti_->cuptiActivityEnableRuntimeApi, kRuntimeLaunches)) {
     check(cupti_->cuptiActivityEnable(abi::kRuntimeApi), "cuptiActivityEnable");
     notes_.emplace_back("all runtime calls are recorded: this CUPTI cannot select them");
   }

@@ -17,7 +17,9 @@ std::int64_t time_of(std::uint64_t nanoseconds) {
   return static_cast<std::int64_t>(nanoseconds);
 }
 
-activity::OverheadKind kind_of(abi::OverheadKind kind) {
+}  // namespace
+
+activity::OverheadKind overhead_kind(abi::OverheadKind kind) {
   using activity::OverheadKind;
   switch (kind) {
     case abi::kDriverCompiler:
@@ -41,6 +43,8 @@ activity::OverheadKind kind_of(abi::OverheadKind kind) {
   }
   return OverheadKind::other;
 }
+
+namespace {
 
 void add_call(const abi::ApiActivity& api, activity::Domain domain, Trace& trace) {
   const Purpose purpose =
@@ -72,8 +76,10 @@ void add_overhead(const abi::Activity* record, std::uint32_t version, Trace& tra
     correlation = newer.correlation;
     if (version >= abi::kFirstWithOverheadData) std::free(newer.data);
   }
-  trace.overheads.push_back(
-      {time_of(overhead.start), time_of(overhead.end), correlation, kind_of(overhead.overhead)});
+  trace.overheads.push_back({time_of(overhead.start),
+                             time_of(overhead.end),
+                             correlation,
+                             overhead_kind(overhead.overhead)});
 }
 
 void add_memory(const abi::MemoryActivity& memory, Trace& trace) {

@@ -23,6 +23,8 @@ void decode(const RecordReader& reader,
             std::size_t valid_bytes,
             activity::Trace& trace);
 
+activity::OverheadKind overhead_kind(abi::OverheadKind kind);
+
 /// What a call is for, by its number in the domain.
 activity::Purpose driver_purpose(std::uint32_t call);
 activity::Purpose runtime_purpose(std::uint32_t call);

@@ -1,0 +1,138 @@
+#include "harness/cli/program_recorder.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/errors.h"
+#include "harness/core/output_file.h"
+#include "harness/core/printable.h"
+#include "harness/core/system_files.h"
+#include "harness/device/python_folders.h"
+#include "harness/device/shared_library.h"
+#include "harness/doctor/doctor.h"
+#include "harness/run/foreign_program.h"
+
+namespace launchgap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kInjection = "CUDA_INJECTION64_PATH";
+constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
+
+std::vector<fs::path> raw_recordings(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".raw") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+double seconds_since(std::int64_t begin_ns) {
+  return static_cast<double>(now_ns() - begin_ns) * 1e-9;
+}
+
+bool is_set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value && *value;
+}
+
+RecordedStart start(const std::vector<std::string>& command,
+                    const std::map<std::string, std::string>& environment,
+                    const std::function<bool()>& enough) {
+  RecordedStart started;
+  const std::int64_t begin_ns = now_ns();
+  const doctor::WatchedProgram watched = doctor::watch_measured(command, environment, enough);
+  started.wall_s = seconds_since(begin_ns);
+  started.exit_code = watched.exit_code;
+  if (watched.diagnosis && !watched.diagnosis->findings.empty()) {
+    started.no_cuda = watched.diagnosis->findings.front().sentence;
+  } else {
+    started.not_started = watched.problem;
+  }
+  return started;
+}
+
+}  // namespace
+
+RawFolder::RawFolder(const fs::path& session) {
+  path_ = fs::absolute(session).lexically_normal();
+  if (!path_.has_filename()) path_ = path_.parent_path();
+  path_ += ".raw";
+  std::error_code failed;
+  fs::create_directories(path_.parent_path(), failed);
+  if (fs::create_directory(path_, failed)) return;
+  if (failed) throw UsageError("{} cannot be made: {}", path_.string(), failed.message());
+  throw UsageError(
+      "{} is there: another recording into this folder goes on, or was killed; then `launchgap "
+      "import {}/*/*.raw -o {}` makes its session. Or name another folder with -o",
+      path_.string(),
+      path_.string(),
+      session.string());
+}
+
+RawFolder::~RawFolder() {
+  std::error_code ignored;
+  if (!kept_) fs::remove_all(path_, ignored);
+}
+
+fs::path record_library() {
+  std::error_code failed;
+  const fs::path binary = fs::read_symlink("/proc/self/exe", failed);
+  const fs::path library = binary.parent_path() / "liblaunchgap_record.so";
+  if (!fs::is_regular_file(library, failed))
+    throw Error("{} is not there, which is part of launchgap: install it anew", library.string());
+  return library;
+}
+
+std::string why_not_recorded(const std::vector<std::string>& command) {
+  if (is_set(kInjection))
+    return fmt::format(
+        "{} is set to {}: two recorders cannot share a process, so that one stays and nothing is "
+        "recorded here",
+        kInjection,
+        printable(std::getenv(kInjection), 200));
+  const fs::path named = command.front();
+  const auto program = named.has_parent_path() ? named : find_program(command.front());
+  struct stat facts {};
+  if (program && stat(program->c_str(), &facts) == 0 && (facts.st_mode & (S_ISUID | S_ISGID)) != 0)
+    return fmt::format(
+        "{} runs with the rights of another user (setuid): neither loader nor driver take a "
+        "recorder from this one's environment",
+        printable(program->string(), 200));
+  return {};
+}
+
+RecordedStart start_recorded(const std::vector<std::string>& command,
+                             injected::Settings settings,
+                             const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directory(folder, failed);
+  if (failed) throw Error("{} cannot be made: {}", folder.string(), failed.message());
+  settings.library_folders = fmt::format(
+      "{}", fmt::join(library_folders(SystemFiles::of_this_system(), own_environment()), ":"));
+  write_file(folder / injected::kSettingsFile, settings.text());
+  const std::string library = record_library().string();
+  std::map<std::string, std::string> environment = {{injected::kFolderVariable, folder.string()},
+                                                    {kInjection, library}};
+  if (!is_set(kNvtxInjection)) environment[kNvtxInjection] = library;
+  RecordedStart started =
+      start(command, environment, [&] { return !raw_recordings(folder).empty(); });
+  started.files = raw_recordings(folder);
+  if (!started.files.empty()) started.no_cuda.clear();
+  return started;
+}
+
+RecordedStart start_plain(const std::vector<std::string>& command) {
+  return start(command, {}, [] { return true; });
+}
+
+}  // namespace launchgap::cli

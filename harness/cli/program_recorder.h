@@ -1,0 +1,57 @@
+// Starts somebody's program with liblaunchgap_record.so in it, and collects what that wrote.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/injected/settings.h"
+
+namespace launchgap::cli {
+
+/// One start of the program.
+struct RecordedStart {
+  int exit_code = 0;        // the program's own, 128 + signal, or a shell's 126 and 127
+  std::string not_started;  // why; empty if it was started
+  double wall_s = 0;
+  std::vector<std::filesystem::path> files;  // raw recordings, by process
+  /// If no process of it initialised CUDA: why, as the doctor says it.
+  std::string no_cuda;
+};
+
+/// The folder of raw recordings beside a session's, while there is no session: what a recording
+/// that was killed leaves can be imported.
+class RawFolder {
+ public:
+  /// Makes it. Throws UsageError if it is there already, or cannot be made.
+  explicit RawFolder(const std::filesystem::path& session);
+  RawFolder(const RawFolder&) = delete;
+  RawFolder& operator=(const RawFolder&) = delete;
+  /// Removes it, unless it was kept.
+  ~RawFolder();
+
+  void keep() { kept_ = true; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  bool kept_ = false;
+};
+
+/// Starts the program once, with the raw recordings of its processes in a new folder within
+/// `folder`. Throws Error if the system has no more processes or files, or nothing can be written.
+RecordedStart start_recorded(const std::vector<std::string>& command,
+                             injected::Settings settings,
+                             const std::filesystem::path& folder);
+/// The same without the library.
+RecordedStart start_plain(const std::vector<std::string>& command);
+
+/// The library beside this program. Throws Error if it is not there.
+std::filesystem::path record_library();
+
+/// What the environment or the program's file has against recording, in a sentence; empty if
+/// nothing.
+std::string why_not_recorded(const std::vector<std::string>& command);
+
+}  // namespace launchgap::cli

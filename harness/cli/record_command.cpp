@@ -1,0 +1,196 @@
+// launchgap record
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/mistakes.h"
+#include "harness/cli/page.h"
+#include "harness/cli/program_recorder.h"
+#include "harness/core/errors.h"
+#include "harness/core/output_file.h"
+#include "harness/core/printable.h"
+#include "harness/core/say.h"
+#include "harness/core/text.h"
+#include "harness/import/import_folder.h"
+#include "harness/import/imported_session.h"
+#include "harness/run/planned_session.h"
+#include "harness/summary/all_tables.h"
+#include "harness/summary/job_answer.h"
+
+namespace launchgap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kLevels = {"launches", "kernels", "all"};
+
+struct RecordCommand {
+  std::vector<std::string> command, command_line;
+  fs::path output;
+  int runs = 1;
+  std::string level = "all";
+  std::string step = "ProfilerStep";
+  std::string limit = "1GiB";
+  double seconds = 0;
+  bool no_page = false;
+};
+
+injected::Settings settings_of(const RecordCommand& asked) {
+  injected::Settings settings;
+  settings.level =
+      static_cast<std::uint32_t>(std::ranges::find(kLevels, asked.level) - kLevels.begin());
+  const auto bytes = bytes_of_text(asked.limit);
+  if (!bytes || *bytes == 0)
+    throw UsageError("--limit is a size such as 500MiB, and not '{}'", printable(asked.limit, 40));
+  settings.limit_bytes = *bytes;
+  settings.seconds = asked.seconds;
+  return settings;
+}
+
+/// The session of what was recorded, with tables and page.
+void make_session(const RecordCommand& asked, const std::vector<fs::path>& files) {
+  recording::ImportRequest request;
+  request.files = files;
+  request.output = asked.output;
+  request.step = asked.step;
+  request.command_line = asked.command_line;
+  request.skips_empty = true;
+  for (const std::string& line : recording::import_recordings(request)) say("{}.", line);
+  try {
+    std::vector<std::unique_ptr<Summarised>> sessions;
+    sessions.push_back(std::make_unique<Summarised>(asked.output));
+    const Summarised& summarised = *sessions.front();
+    write_tables(summarised.table_inputs(), TableUse::session, asked.output);
+    constexpr std::size_t kMostLines = 12;
+    answer_text(job_text(summarised.session, kMostLines));
+    answer("Tables: {}\n", (asked.output / "summary.csv").string());
+    if (!asked.no_page) offer_page(sessions, asked.output);
+  } catch (...) {
+    recording::remove_import(asked.output);
+    throw;
+  }
+  recording::finish_import(asked.output);
+}
+
+/// Starts the program as often as was asked for, unless it fails. Returns the last one's exit code.
+int record_starts(const RecordCommand& asked,
+                  const fs::path& folder,
+                  std::vector<fs::path>& files) {
+  const injected::Settings settings = settings_of(asked);
+  int exit_code = 0;
+  for (int run = 0; run < asked.runs; ++run) {
+    const RecordedStart started =
+        start_recorded(asked.command, settings, folder / fmt::format("r{}", run));
+    exit_code = started.exit_code;
+    if (!started.not_started.empty()) {
+      say("launchgap: {}", started.not_started);
+      return exit_code;
+    }
+    files.insert(files.end(), started.files.begin(), started.files.end());
+    if (started.files.empty()) {
+      say("launchgap: nothing was recorded, since the program did not initialise CUDA. {}",
+          started.no_cuda);
+      return exit_code;
+    }
+    if (exit_code != 0) {
+      const std::string how = exit_code > 128 ? fmt::format("by signal {}", exit_code - 128)
+                                              : fmt::format("with {}", exit_code);
+      say("launchgap: start {} of {} ended {}; what was recorded is kept.",
+          run + 1,
+          asked.runs,
+          how);
+      return exit_code;
+    }
+  }
+  return exit_code;
+}
+
+ExitCode record(const RecordCommand& asked) {
+  // Standard output is the program's.
+  answer_beside_document();
+  if (const std::string why_not = why_not_recorded(asked.command); !why_not.empty()) {
+    say("launchgap: {}.", why_not);
+    const RecordedStart started = start_plain(asked.command);
+    if (!started.not_started.empty()) say("launchgap: {}", started.not_started);
+    return static_cast<ExitCode>(started.exit_code);
+  }
+  settings_of(asked);
+  record_library();
+  const bool made = !fs::exists(asked.output);
+  make_output_folder(asked.output);
+  RawFolder folder(asked.output);
+  std::vector<fs::path> files;
+  // Whatever becomes of the recording, the program's exit code is its own.
+  const int program = record_starts(asked, folder.path(), files);
+  try {
+    if (!files.empty()) make_session(asked, files);
+  } catch (const recording::NothingRecorded& nothing) {
+    say("launchgap: nothing was recorded: {}.", nothing.what());
+  } catch (const Error& error) {
+    folder.keep();
+    say("launchgap: {}; what was recorded is in {}, and `launchgap import` reads it.",
+        error.what(),
+        folder.path().string());
+  }
+  std::error_code ignored;
+  if (made) fs::remove(asked.output, ignored);  // if there is nothing in it
+  return static_cast<ExitCode>(program);
+}
+
+}  // namespace
+
+void add_record(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
+  CLI::App* const command = app.add_subcommand(
+      "record", "Record what any CUDA program launches, unchanged, and make a session of it");
+  auto options = std::make_shared<RecordCommand>();
+  options->command_line = command_line;
+  CLI::Option* const words = command->add_option(
+      "command", options->command, "The program and its arguments. Put -- in front");
+  command->add_option("-o,--output",
+                      options->output,
+                      "Folder of the session, new or empty; default: results/<session>");
+  command
+      ->add_option(
+          "--runs", options->runs, "Start the program so often, for what varies between runs")
+      ->check(whole_number(1, 10000))
+      ->capture_default_str();
+  one_of(command->add_option("--level",
+                             options->level,
+                             "What is recorded: launches (calls alone), kernels (and what the GPU "
+                             "did), all (and waits and memory)"),
+         kLevels)
+      ->capture_default_str();
+  command
+      ->add_option("--step",
+                   options->step,
+                   "NVTX ranges that are steps: of this name, or with # and a number behind it")
+      ->capture_default_str();
+  command
+      ->add_option("--limit",
+                   options->limit,
+                   "At most so many bytes for each process; then recording stops, and the program "
+                   "goes on")
+      ->capture_default_str();
+  command
+      ->add_option("--for",
+                   options->seconds,
+                   "Record for so many seconds of each process; the program goes on")
+      ->check(number_between(0.1, 1e7));
+  command->add_flag("--no-report", options->no_page, "Leave out report.html");
+  command->footer(
+      "Example: launchgap record --runs 10 -o results/train -- python train.py --steps 100\n"
+      "Exit codes: the program's own, as a shell has it; 2 if it was not started.");
+  command->callback([options, words, &action] {
+    if (words->count() > 0) options->command = typed_command(options->command);
+    if (options->command.empty() || options->command.front().empty())
+      throw UsageError(
+          "record: put `--` and the command behind the options: launchgap record -o results/train "
+          "-- python train.py");
+    if (options->output.empty()) options->output = fs::path("results") / new_session_id();
+    action = [options] { return record(*options); };
+  });
+}
+
+}  // namespace launchgap::cli

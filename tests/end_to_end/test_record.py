@@ -1,0 +1,205 @@
+"""`launchgap record`: any program's launches, in the program's own way."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from shipped import BUILD, LAUNCHGAP, NODES, environment, launchgap, records, table
+
+PROGRAM = BUILD / "bin" / "launching_program"
+
+# Buffers that are not full are written this often (kFlushNs of harness/injected/recorder.cpp).
+FLUSHED_MS = 1000
+
+
+def events(session):
+    """Each event of a session's processes as (process, kind, values by column)."""
+    for path in sorted((session / "events").iterdir()):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            head = json.loads(next(lines))
+            for line in lines:
+                block = json.loads(line)
+                columns = [key for key, values in block.items() if isinstance(values, list)]
+                for values in zip(*(block[key] for key in columns), strict=True):
+                    event = dict(zip(columns, values, strict=True))
+                    if "name" in event:
+                        event["name"] = head["names"][event["name"]]
+                    yield head, block["kind"], event
+
+
+def launches_and_kernels(session):
+    """Launch calls, without those into graphs that are captured, and kernels."""
+    calls = kernels = 0
+    for _, kind, event in events(session):
+        kernels += kind == "kernel"
+        calls += kind == "call" and event["purpose"] in (1, 2)
+    return calls, kernels
+
+
+def record(session, *words, options=(), node="one_a100", code=0, page=False, **extra):
+    report = () if page else ("--no-report",)
+    return launchgap(
+        "record", *report, "-o", session, *options, "--", *words, node=NODES / f"{node}.json", code=code, **extra
+    )
+
+
+def wait_until(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def said_counts(text):
+    """The sum of what the program's processes say that they did."""
+    counts = [(int(calls), int(kernels)) for calls, kernels in re.findall(r"calls (\d+) kernels (\d+)", text)]
+    return tuple(map(sum, zip(*counts, strict=True)))
+
+
+@pytest.mark.parametrize(
+    "words, node",
+    [
+        ("threads 16 4 50 graph 5 20 launch 100", "one_a100"),
+        ("devices 30", "mixed_8_gpus"),
+        ("fork launch 40 fork launch 10", "one_a100"),
+    ],
+)
+def test_what_a_program_counts_is_recorded(tmp_path, words, node):
+    """Threads, streams, graphs and contexts; a fork before CUDA, and one after it whose child ends."""
+    done = record(tmp_path / "s", PROGRAM, *words.split(), node=node)
+    assert launches_and_kernels(tmp_path / "s") == said_counts(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "end, code",
+    [("crash", 128 + signal.SIGSEGV), ("kill", 128 + signal.SIGKILL), ("_exit", 9)],
+)
+def test_what_was_written_before_a_program_dies_can_be_read(tmp_path, end, code):
+    done = record(tmp_path / "s", PROGRAM, "launch", 300, "sleep", FLUSHED_MS, end, code=code, real_time=True)
+    assert launches_and_kernels(tmp_path / "s") == said_counts(done.stdout) == (300, 300)
+    assert "the program ended without a word" in done.stderr
+
+
+def test_a_program_that_becomes_another_is_recorded_as_both(tmp_path):
+    words = ("launch", 200, "sleep", FLUSHED_MS, "exec", PROGRAM, "launch", 70)
+    done = record(tmp_path / "s", PROGRAM, *words, real_time=True)
+    assert said_counts(done.stdout) == (70, 70)
+    assert launches_and_kernels(tmp_path / "s") == (270, 270)
+    assert len(list((tmp_path / "s" / "events").iterdir())) == 2
+
+
+def test_children_are_recorded_each_in_a_file_of_its_own_with_their_ranks(tmp_path):
+    ranks = "for rank in 0 1 2 3 4 5 6 7; do RANK=$rank $0 launch $((10 + rank)) & done; wait"
+    done = record(tmp_path / "s", "sh", "-c", ranks, PROGRAM)
+    assert launches_and_kernels(tmp_path / "s") == said_counts(done.stdout) == (108, 108)
+    assert sorted({head["rank"] for head, _, _ in events(tmp_path / "s")}) == list(range(8))
+    assert len({head["pid"] for head, _, _ in events(tmp_path / "s")}) == 8
+
+
+def test_streams_arguments_and_exit_code_are_the_programs_own(tmp_path):
+    script = 'read line; echo "out $line $1"; echo "err" >&2; exit 7'
+    done = launchgap("record", "-o", tmp_path / "s", "--", "sh", "-c", script, "sh", "[1,2]", code=7)
+    assert done.stdout == "out  [1,2]\n"
+    assert done.stderr.startswith("err\n")
+    assert "did not initialise CUDA" in done.stderr
+    assert not (tmp_path / "s").exists() and not (tmp_path / "s.raw").exists()
+
+
+def test_ten_starts_are_ten_runs(tmp_path):
+    record(tmp_path / "s", PROGRAM, "launch", 200, options=("--runs", 10))
+    assert len(records(tmp_path / "s")) == 10
+    rows = [row for row in table(tmp_path / "s" / "summary.csv") if row["metric"] == "api_record_ns"]
+    assert rows and {row["runs"] for row in rows} == {"10"}
+    assert all(row["source"] == "recorded" and row["simulated"] == "true" for row in rows)
+
+
+def test_ranges_of_nvtx_are_steps(tmp_path):
+    done = record(tmp_path / "s", PROGRAM, "ranges", 12, 20, options=("--step", "step"))
+    ranges = [event for _, kind, event in events(tmp_path / "s") if kind == "range"]
+    assert [event["name"] for event in ranges] == ["step"] * 12
+    step_rows = [row for row in table(tmp_path / "s" / "summary.csv") if row["benchmark"] == "recorded/step"]
+    assert {row["n"] for row in step_rows} == {"12"}
+    assert "no range" not in done.stderr
+    done = record(tmp_path / "t", PROGRAM, "ranges", 12, 20, options=("--step", "iteration"))
+    assert "no range is named iteration" in done.stderr
+
+
+@pytest.mark.parametrize("level", ["launches", "kernels", "all"])
+def test_a_level_records_what_it_says(tmp_path, level):
+    record(tmp_path / "s", PROGRAM, "launch", 20, "copies", 5, options=("--level", level))
+    kinds = {kind for _, kind, _ in events(tmp_path / "s")}
+    expected = {"launches": {"call"}, "kernels": {"call", "kernel", "transfer"}}
+    assert kinds == expected.get(level, {"call", "kernel", "transfer", "wait", "memory"})
+
+
+def with_cupti(tmp_path, **cupti):
+    node = json.loads((NODES / "one_a100.json").read_text(encoding="utf-8"))
+    node["cupti"] = node.get("cupti", {}) | cupti
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps(node), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "cupti, options, why",
+    [
+        ({"subscriber": "CUPTI for somebody"}, (), "another tool has CUPTI in the process"),
+        ({}, ("--limit", "100"), "its limit of 100 bytes is reached"),
+        ({"version": 12}, (), "is older than CUDA 11.0"),
+    ],
+)
+def test_where_recording_fails_the_program_goes_on(tmp_path, cupti, options, why):
+    words = ("record", "--no-report", "-o", tmp_path / "s", *options, "--", PROGRAM, "launch", 100)
+    done = launchgap(*words, node=with_cupti(tmp_path, **cupti))
+    assert done.stdout == "calls 100 kernels 100\n"
+    assert why in " ".join(done.stderr.split())
+    assert done.returncode == 0 and not (tmp_path / "s").exists() and not (tmp_path / "s.raw").exists()
+
+
+def test_an_injection_that_is_set_is_kept(tmp_path):
+    other = "/usr/lib/other_tool.so"
+    done = record(tmp_path / "s", "sh", "-c", "echo $CUDA_INJECTION64_PATH", CUDA_INJECTION64_PATH=other)
+    assert done.stdout == other + "\n"
+    assert "two recorders cannot share a process" in done.stderr
+
+
+def test_two_recordings_into_one_folder(tmp_path):
+    (tmp_path / "s.raw").mkdir()
+    done = record(tmp_path / "s", PROGRAM, "launch", 1, code=2)
+    assert "another recording into this folder goes on, or was killed" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "words, code, why",
+    [
+        (("no-such-program",), 127, "command not found"),
+        (("/etc/passwd",), 126, "Permission denied"),
+        ((), 2, "put `--` and the command behind the options"),
+    ],
+)
+def test_a_command_that_is_none(tmp_path, words, code, why):
+    done = record(tmp_path / "s", *words, code=code)
+    assert why in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_what_a_recorder_that_is_killed_leaves_can_be_imported(tmp_path):
+    words = [LAUNCHGAP, "record", "-o", tmp_path / "s", "--", PROGRAM, "launch", "50", "sleep", "60000"]
+    env = environment(NODES / "one_a100.json", real_time=True)
+    recorder = subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        raw = tmp_path / "s.raw"
+        wait_until(lambda: any(file.stat().st_size > 4096 for file in raw.glob("*/*.raw")))
+        children = subprocess.run(["pgrep", "-P", str(recorder.pid)], capture_output=True, text=True, check=True)
+    finally:
+        recorder.kill()
+        recorder.wait()
+    os.kill(int(children.stdout), signal.SIGKILL)
+    done = launchgap("import", *raw.glob("*/*.raw"), "-o", tmp_path / "t", code=0)
+    assert "the program ended without a word" in done.stderr
+    assert launches_and_kernels(tmp_path / "t") == (50, 50)
