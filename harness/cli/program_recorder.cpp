@@ -54,7 +54,9 @@ RecordedStart start(const std::vector<std::string>& command,
   started.wall_s = seconds_since(begin_ns);
   started.exit_code = watched.exit_code;
   if (watched.diagnosis && !watched.diagnosis->findings.empty()) {
-    started.no_cuda = watched.diagnosis->findings.front().sentence;
+    const Finding& finding = watched.diagnosis->findings.front();
+    started.no_cuda =
+        fmt::format("{} [launchgap doctor --explain {}]", finding.sentence, finding.code);
   } else {
     started.not_started = watched.problem;
   }

@@ -13,6 +13,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/stop.h"
+#include "harness/import/captured_launches.h"
 #include "harness/import/compressed_text.h"
 #include "harness/import/copies.h"
 #include "harness/import/database.h"
@@ -229,6 +230,7 @@ Recording read_recording(const std::filesystem::path& file) {
     Recording recording = read_known(file);
     drop_copies(recording);
     forget_stray_times(recording);
+    for (Process& process : recording.processes) forget_captured_launches(process);
     return recording;
   } catch (const Stopped&) {
     throw;

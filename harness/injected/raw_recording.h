@@ -37,6 +37,7 @@ struct RawHeader {
   std::int64_t begin_ns;    // when the driver was initialised, Unix time
   std::int64_t startup_ns;  // that recording took before the program went on
   std::int64_t ending_ns;   // and at its end
+  std::int64_t writing_ns;  // CPU time of the thread that writes
   std::uint64_t bytes;      // of blocks
   std::uint64_t dropped;    // records that CUPTI says it lost, or for which there was no room
   std::uint64_t unknown;    // records that could not be read
@@ -45,7 +46,7 @@ struct RawHeader {
   char cupti_path[512];
   char command[512];
   char reason[512];
-  char fill[4096 - 16 - 2 * 4 - 2 * 8 - 4 * 4 - 7 * 8 - 128 - 3 * 512];
+  char fill[4096 - 16 - 2 * 4 - 2 * 8 - 4 * 4 - 8 * 8 - 128 - 3 * 512];
 };
 static_assert(sizeof(RawHeader) == 4096);
 

@@ -313,6 +313,7 @@ void Recorder::collect(bool flushed, bool forced) {
   file_.header.dropped += refused_buffers_.exchange(0);
   file_.header.lost_ranges += lost_ranges_.exchange(0);
   file_.flush();
+  file_.header.writing_ns = ns_of(CLOCK_THREAD_CPUTIME_ID);
   file_.write_header();
 }
 

@@ -203,3 +203,40 @@ def test_what_a_recorder_that_is_killed_leaves_can_be_imported(tmp_path):
     done = launchgap("import", *raw.glob("*/*.raw"), "-o", tmp_path / "t", code=0)
     assert "the program ended without a word" in done.stderr
     assert launches_and_kernels(tmp_path / "t") == (50, 50)
+
+
+def statistics(session, benchmark="recorded/"):
+    rows = table(session / "summary.csv")
+    columns = ("n", "p50", "p90", "p99", "mean")
+    return {
+        (row["benchmark"], row["params"], row["metric"]): tuple(row[column] for column in columns)
+        for row in rows
+        if row["benchmark"].startswith(benchmark)
+    }
+
+
+def test_the_exported_trace_has_the_same_statistics(tmp_path):
+    words = "threads 3 2 200 graph 4 30 copies 20 launch 300".split()
+    record(tmp_path / "s", PROGRAM, *words)
+    launchgap("export", tmp_path / "s", "--format", "chrome-trace", "-o", tmp_path / "s.json.gz", code=0)
+    launchgap("import", tmp_path / "s.json.gz", "-o", tmp_path / "t", code=0)
+    assert statistics(tmp_path / "s") == statistics(tmp_path / "t")
+
+
+def test_what_run_traces_and_what_is_recorded_are_the_same(tmp_path):
+    """Of launchgap's own program: what its traced run has of a case, a recording of its plain run has."""
+    steady = json.loads((NODES / "one_a100.json").read_text(encoding="utf-8"))
+    device = steady["devices"][0]
+    device |= {"process_factor_sigma": 0, "idle": []}
+    device |= {name: {"constant": ns} for name, ns in (("call_ns", 2500), ("launch_ns", 5000), ("kernel_ns", 1500))}
+    node = tmp_path / "steady.json"
+    node.write_text(json.dumps(steady), encoding="utf-8")
+    case = ("--filter", "^launch/null/.*api:driver/mode:idle$", "--devices", "gpu", "--runs", 1, "--no-report")
+    launchgap("run", *case, "--trace", "on", "-o", tmp_path / "run", node=node, code=0)
+    own = [LAUNCHGAP, "run", *map(str, case), "--trace", "off", "-o", tmp_path / "plain"]
+    launchgap("record", "--no-report", "-o", tmp_path / "recorded", "--", *own, node=node, code=0)
+    traced = {row["metric"]: row for row in table(tmp_path / "run" / "summary.csv") if row["arm"] == "traced"}
+    recorded = statistics(tmp_path / "recorded")
+    for metric in ("api_record_ns", "launch_ns", "kernel_ns"):
+        p50 = float(recorded["recorded/launch", "stream:idle", metric][1])
+        assert p50 == pytest.approx(float(traced[metric]["p50"]), rel=0.02)

@@ -1,22 +1,30 @@
-// What launchgap's tracing costs beside the least that tracing can cost: a bare client of CUPTI.
+// What launchgap's tracing, and recording a program by `launchgap record`, cost beside the least
+// that tracing can cost: a bare client of CUPTI.
 //
-//   launchgap-tracing-cost                 compares them in fresh processes, in turns; exit 3 if
-//                                          launchgap's launches take more than 1.05 times as long
-//   launchgap-tracing-cost bare|launchgap  one process: median ns of launch call and round trip
+//   launchgap-tracing-cost         compares them in fresh processes, in turns; exit 3 if launches
+//   of
+//                                  either take more than 1.05 times as long
+//   launchgap-tracing-cost CLIENT  one process: median ns of launch call and round trip; with bare,
+//                                  launchgap, recorded (by the library beside this program), plain
 //
-// Both time the same loop on the first GPU of CUDA_VISIBLE_DEVICES.
+// All time the same loop on the first GPU of CUDA_VISIBLE_DEVICES.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <map>
 #include <string>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "harness/core/clock.h"
+#include "harness/core/output_file.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
+#include "harness/injected/settings.h"
 #include "harness/trace/cupti/cupti.h"
 #include "harness/trace/tracer.h"
 #include "kernels/kernels.h"
@@ -85,16 +93,21 @@ double median(std::vector<double>& values) {
   return *middle;
 }
 
-Medians measure(bool with_launchgap) {
+/// Who records the launches.
+enum class Client { plain, bare, launchgap, recorded };
+constexpr std::pair<Client, const char*> kClients[] = {{Client::plain, "plain"},
+                                                       {Client::bare, "bare"},
+                                                       {Client::launchgap, "launchgap"},
+                                                       {Client::recorded, "recorded"}};
+
+Medians measure(Client client) {
   Tracer* tracer = nullptr;
-  if (with_launchgap) {
-    tracer = &start_tracer("cuda", TraceLevel::all);
-  } else {
-    bare::start();
-  }
+  if (client == Client::launchgap) tracer = &start_tracer("cuda", TraceLevel::all);
+  if (client == Client::bare) bare::start();
   activity::Trace trace;
   const auto between_blocks = [&] {
-    if (!tracer) return bare::between_blocks();
+    if (client == Client::bare) bare::between_blocks();
+    if (!tracer) return;
     tracer->collect(trace, false);
     trace.clear();
   };
@@ -119,9 +132,27 @@ Medians measure(bool with_launchgap) {
   return {median(calls), median(round_trips)};
 }
 
+/// A folder to record into, and the environment that has a process recorded.
+class Recording {
+ public:
+  explicit Recording(const std::string& self) {
+    injected::Settings settings;
+    settings.limit_bytes = std::uint64_t{1} << 30;
+    write_file(folder_.path() / injected::kSettingsFile, settings.text());
+    const std::filesystem::path library =
+        std::filesystem::path(self).parent_path() / "liblaunchgap_record.so";
+    environment_ = "CUDA_INJECTION64_PATH=" + std::filesystem::absolute(library).string() + " " +
+                   injected::kFolderVariable + "=" + folder_.path().string() + " ";
+  }
+  const std::string& environment() const { return environment_; }
+
+ private:
+  TemporaryFolder folder_;
+  std::string environment_;
+};
+
 /// One process of this program.
-Medians measure_in_process(const char* self, const char* client) {
-  const std::string command = std::string(self) + " " + client;
+Medians measure_in_process(const std::string& command) {
   std::FILE* const pipe = popen(command.c_str(), "r");
   Medians medians;
   const bool read =
@@ -133,25 +164,37 @@ Medians measure_in_process(const char* self, const char* client) {
   return medians;
 }
 
-/// In turns, ABBA, so that a machine that drifts drifts for both.
-int compare(const char* self) {
-  std::vector<double> calls[2], round_trips[2];
-  for (int i = 0; i < 2 * kProcesses; ++i) {
-    const int client = (i % 4 == 1 || i % 4 == 2) ? 1 : 0;
-    const Medians medians = measure_in_process(self, client ? "launchgap" : "bare");
-    calls[client].push_back(medians.call_ns);
-    round_trips[client].push_back(medians.round_trip_ns);
+/// In turns, there and back, so that a machine that drifts drifts for all.
+int compare(const std::string& self) {
+  const Recording recording(self);
+  std::map<Client, std::vector<double>> calls, round_trips;
+  for (int i = 0; i < kProcesses; ++i) {
+    std::vector<std::pair<Client, const char*>> turn(std::begin(kClients), std::end(kClients));
+    if (i % 2 == 1) std::ranges::reverse(turn);
+    for (const auto& [client, name] : turn) {
+      const std::string environment =
+          client == Client::recorded ? recording.environment() : std::string();
+      const Medians medians = measure_in_process(environment + self + " " + name);
+      calls[client].push_back(medians.call_ns);
+      round_trips[client].push_back(medians.round_trip_ns);
+    }
   }
   bool within = true;
   for (const auto& [name, values] :
-       {std::pair("launch call", calls), std::pair("round trip", round_trips)}) {
-    const double bare = median(values[0]), ours = median(values[1]);
-    within = within && ours <= kMostRatio * bare;
-    std::printf("%-12s bare client %8.0f ns   launchgap %8.0f ns   ratio %.3f\n",
-                name,
-                bare,
-                ours,
-                ours / bare);
+       {std::pair("launch call", &calls), std::pair("round trip", &round_trips)}) {
+    const double plain = median((*values)[Client::plain]), bare = median((*values)[Client::bare]);
+    std::printf("%-12s plain %8.0f ns   bare client %8.0f ns", name, plain, bare);
+    for (const Client client : {Client::launchgap, Client::recorded}) {
+      const double ours = median((*values)[client]);
+      // The recorder has records of waits too, which the others have not.
+      const bool judged = client == Client::launchgap || values == &calls;
+      within = within && (!judged || ours <= kMostRatio * bare);
+      std::printf("   %s %8.0f ns, %.3f times",
+                  client == Client::launchgap ? "launchgap" : "recorded",
+                  ours,
+                  ours / bare);
+    }
+    std::printf("\n");
   }
   return within ? 0 : 3;
 }
@@ -161,9 +204,12 @@ int compare(const char* self) {
 
 int main(int argc, char** argv) {
   using namespace launchgap;
-  if (argc < 2) return compare(argv[0]);
   try {
-    const Medians medians = measure(std::strcmp(argv[1], "launchgap") == 0);
+    if (argc < 2) return compare(argv[0]);
+    const auto client = std::ranges::find_if(
+        kClients, [&](const auto& one) { return std::strcmp(one.second, argv[1]) == 0; });
+    if (client == std::end(kClients)) return 2;
+    const Medians medians = measure(client->first);
     std::printf("%.1f %.1f\n", medians.call_ns, medians.round_trip_ns);
     std::fflush(stdout);
     std::_Exit(0);  // with CUPTI in the process, what follows main() may crash

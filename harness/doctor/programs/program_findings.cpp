@@ -246,7 +246,10 @@ Finding program_never_asks(const ProgramFacts& facts) {
   const std::vector<TakenLibrary> taken = taken_libraries(facts);
   if (!taken.empty()) {
     finding.sentence =
-        "The program computes on the CPU: it loaded CUDA libraries but never asked for the driver.";
+        facts.traced
+            ? "The program computes on the CPU: it loaded CUDA libraries but never asked for the "
+              "driver."
+            : "The program computes on the CPU: it loaded CUDA libraries but not the driver.";
     finding.remedy =
         "If it should use the GPU, tell it so: a framework asks for the driver when a GPU is first "
         "used (in PyTorch `torch.cuda.is_available()`, or `.to(\"cuda\")`).";

@@ -85,6 +85,8 @@ ProgramVerdict judge(const ProgramFacts& facts, const Surroundings& surroundings
 
 bool concerns_every_program(const Finding& finding) {
   return finding.code == "program-has-no-context" ||
+         (finding.code == "program-never-asks" &&
+          finding.sentence.find("but not the driver") != std::string::npos) ||
          (finding.code == "program-library-missing" &&
           finding.sentence.find("libcuda.so.1") != std::string::npos);
 }
