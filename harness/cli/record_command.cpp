@@ -1,6 +1,7 @@
 // launchgap record
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "harness/cli/mistakes.h"
 #include "harness/cli/page.h"
 #include "harness/cli/program_recorder.h"
+#include "harness/cli/recording_cost.h"
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
@@ -29,11 +31,13 @@ const std::vector<std::string> kLevels = {"launches", "kernels", "all"};
 struct RecordCommand {
   std::vector<std::string> command, command_line;
   fs::path output;
+  std::optional<int> runs_asked;
   int runs = 1;
   std::string level = "all";
   std::string step = "ProfilerStep";
   std::string limit = "1GiB";
   double seconds = 0;
+  bool cost = false;
   bool no_page = false;
 };
 
@@ -50,13 +54,16 @@ injected::Settings settings_of(const RecordCommand& asked) {
 }
 
 /// The session of what was recorded, with tables and page.
-void make_session(const RecordCommand& asked, const std::vector<fs::path>& files) {
+void make_session(const RecordCommand& asked,
+                  const std::vector<fs::path>& files,
+                  const std::vector<RecordingCost>& costs) {
   recording::ImportRequest request;
   request.files = files;
   request.output = asked.output;
   request.step = asked.step;
   request.command_line = asked.command_line;
   request.skips_empty = true;
+  request.costs = costs;
   for (const std::string& line : recording::import_recordings(request)) say("{}.", line);
   try {
     std::vector<std::unique_ptr<Summarised>> sessions;
@@ -65,6 +72,7 @@ void make_session(const RecordCommand& asked, const std::vector<fs::path>& files
     write_tables(summarised.table_inputs(), TableUse::session, asked.output);
     constexpr std::size_t kMostLines = 12;
     answer_text(job_text(summarised.session, kMostLines));
+    answer_text(cost_text(costs));
     answer("Tables: {}\n", (asked.output / "summary.csv").string());
     if (!asked.no_page) offer_page(sessions, asked.output);
   } catch (...) {
@@ -107,6 +115,19 @@ int record_starts(const RecordCommand& asked,
   return exit_code;
 }
 
+/// In place of record_starts(): also what each level costs.
+int measure_costs(const RecordCommand& asked,
+                  const fs::path& folder,
+                  std::vector<fs::path>& files,
+                  std::vector<RecordingCost>& costs) {
+  MeasuredCosts measured =
+      measure_recording_costs(asked.command, settings_of(asked), asked.runs, folder, kLevels);
+  if (!measured.problem.empty()) say("launchgap: {}", measured.problem);
+  files = std::move(measured.files);
+  costs = std::move(measured.costs);
+  return measured.exit_code;
+}
+
 ExitCode record(const RecordCommand& asked) {
   // Standard output is the program's.
   answer_beside_document();
@@ -123,9 +144,11 @@ ExitCode record(const RecordCommand& asked) {
   RawFolder folder(asked.output);
   std::vector<fs::path> files;
   // Whatever becomes of the recording, the program's exit code is its own.
-  const int program = record_starts(asked, folder.path(), files);
+  std::vector<RecordingCost> costs;
+  const int program = asked.cost ? measure_costs(asked, folder.path(), files, costs)
+                                 : record_starts(asked, folder.path(), files);
   try {
-    if (!files.empty()) make_session(asked, files);
+    if (!files.empty()) make_session(asked, files, costs);
   } catch (const recording::NothingRecorded& nothing) {
     say("launchgap: nothing was recorded: {}.", nothing.what());
   } catch (const Error& error) {
@@ -152,10 +175,10 @@ void add_record(CLI::App& app, Action& action, const std::vector<std::string>& c
                       options->output,
                       "Folder of the session, new or empty; default: results/<session>");
   command
-      ->add_option(
-          "--runs", options->runs, "Start the program so often, for what varies between runs")
-      ->check(whole_number(1, 10000))
-      ->capture_default_str();
+      ->add_option("--runs",
+                   options->runs_asked,
+                   "Start the program so often, for what varies between runs; default: 1")
+      ->check(whole_number(1, 10000));
   one_of(command->add_option("--level",
                              options->level,
                              "What is recorded: launches (calls alone), kernels (and what the GPU "
@@ -178,6 +201,11 @@ void add_record(CLI::App& app, Action& action, const std::vector<std::string>& c
                    options->seconds,
                    "Record for so many seconds of each process; the program goes on")
       ->check(number_between(0.1, 1e7));
+  command->add_flag("--cost",
+                    options->cost,
+                    "Also start it without recording, and at each level, in turns: what each adds "
+                    "to a start and to a launch call. --runs are the rounds, 10 if not told; from "
+                    "6 on there are intervals");
   command->add_flag("--no-report", options->no_page, "Leave out report.html");
   command->footer(
       "Example: launchgap record --runs 10 -o results/train -- python train.py --steps 100\n"
@@ -188,6 +216,7 @@ void add_record(CLI::App& app, Action& action, const std::vector<std::string>& c
       throw UsageError(
           "record: put `--` and the command behind the options: launchgap record -o results/train "
           "-- python train.py");
+    options->runs = options->runs_asked.value_or(options->cost ? 10 : 1);
     if (options->output.empty()) options->output = fs::path("results") / new_session_id();
     action = [options] { return record(*options); };
   });

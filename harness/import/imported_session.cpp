@@ -148,6 +148,7 @@ class Import {
       session_.launchgap_version = kVersion;
       session_.build = {kBuildType, kCompiler, kGitRevision};
       session_.host.node = kRecordedText;
+      if (!request_.costs.empty()) session_.recording_costs = request_.costs;
       for (const fs::path& file : request_.files) take(read_recording(file));
       if (runs_ == 0) throw NothingRecorded(fmt::format("{}", fmt::join(lines_, "; ")));
       session_.replicates = static_cast<int>(runs_);

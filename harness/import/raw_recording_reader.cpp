@@ -107,6 +107,11 @@ class RawReader {
   }
 
   void take_header(const RawHeader& header) {
+    if (header.level == injected::kClockAlone) {
+      recording_.recorder = "launchgap";
+      recording_.remarks.emplace_back("this start was not recorded, so that --cost can compare");
+      return;
+    }
     constexpr std::uint32_t kMostLevels = 3;
     if (header.level >= kMostLevels) throw Error("it is of a later launchgap: use that one");
     const auto level = static_cast<TraceLevel>(header.level + 1);

@@ -16,6 +16,9 @@ namespace launchgap::injected {
 inline constexpr char kRawMagic[16] =
     {'l', 'a', 'u', 'n', 'c', 'h', 'g', 'a', 'p', '-', 'r', 'a', 'w', ' ', '1', '\n'};
 
+/// The level at which CUPTI is left alone, and only how long the program runs is written.
+inline constexpr std::uint32_t kClockAlone = 1000;
+
 enum class RawState : std::uint32_t {
   starting,   // CUPTI is being asked
   recording,  // or the program ended without a word
@@ -27,7 +30,7 @@ enum class RawState : std::uint32_t {
 struct RawHeader {
   char magic[16];
   RawState state;
-  std::uint32_t level;  // TraceLevel
+  std::uint32_t level;  // TraceLevel, less `none`, or kClockAlone
   std::uint64_t pid;
   std::int64_t rank;  // of a distributed job; -1: none is known
   std::uint32_t cupti_version;
@@ -38,6 +41,7 @@ struct RawHeader {
   std::int64_t startup_ns;  // that recording took before the program went on
   std::int64_t ending_ns;   // and at its end
   std::int64_t writing_ns;  // CPU time of the thread that writes
+  std::int64_t ran_ns;      // from the end of the one to the beginning of the other; 0: not known
   std::uint64_t bytes;      // of blocks
   std::uint64_t dropped;    // records that CUPTI says it lost, or for which there was no room
   std::uint64_t unknown;    // records that could not be read
@@ -46,7 +50,7 @@ struct RawHeader {
   char cupti_path[512];
   char command[512];
   char reason[512];
-  char fill[4096 - 16 - 2 * 4 - 2 * 8 - 4 * 4 - 8 * 8 - 128 - 3 * 512];
+  char fill[4096 - 16 - 2 * 4 - 2 * 8 - 4 * 4 - 9 * 8 - 128 - 3 * 512];
 };
 static_assert(sizeof(RawHeader) == 4096);
 

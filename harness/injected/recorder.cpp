@@ -99,10 +99,18 @@ void Recorder::start() noexcept {
     // Callbacks and ranges find it from here on.
     owner = getpid();
     instance.store(recorder, std::memory_order_release);
-    const bool ready = recorder->prepare();
+    recorder->describe_process();
     RawHeader& header = recorder->file_.header;
-    header.startup_ns = ns_of(CLOCK_MONOTONIC) - begin_ns;
-    if (ready && recorder->start_thread()) return;
+    const bool alone = settings->level == kClockAlone;
+    if (alone) {
+      header.state = RawState::recording;
+      recorder->file_.write_header();
+      recorder->wait_for_end();
+    }
+    const bool ready = alone || (recorder->prepare() && recorder->start_thread());
+    recorder->started_ns_ = ns_of(CLOCK_MONOTONIC);
+    header.startup_ns = recorder->started_ns_ - begin_ns;
+    if (ready) return;
     header.state = RawState::stopped;
     recorder->file_.write_header();
   } catch (const std::exception&) {
@@ -111,7 +119,7 @@ void Recorder::start() noexcept {
   instance.store(nullptr, std::memory_order_release);
 }
 
-bool Recorder::prepare() {
+void Recorder::describe_process() {
   RawHeader& header = file_.header;
   header.level = settings_.level;
   header.pid = static_cast<std::uint64_t>(getpid());
@@ -119,6 +127,10 @@ bool Recorder::prepare() {
   header.begin_ns = ns_of(CLOCK_REALTIME);
   copy_file(header.command, "/proc/self/cmdline");
   copy_file(header.driver, "/proc/driver/nvidia/version");
+}
+
+bool Recorder::prepare() {
+  RawHeader& header = file_.header;
   if (!find_driver()) return false;
   std::string reason;
   if (!cupti_.load(static_cast<int>(header.cuda_version), settings_.library_folders, reason)) {
@@ -244,14 +256,17 @@ bool Recorder::start_thread() {
     return false;
   }
   pthread_detach(thread_);
-  static bool registered = false;
-  if (!registered) {
-    registered = true;
-    pthread_atfork(nullptr, nullptr, in_forked_child);
-    std::atexit(at_exit);
-    std::at_quick_exit(at_exit);
-  }
+  wait_for_end();
   return true;
+}
+
+void Recorder::wait_for_end() {
+  static bool registered = false;
+  if (registered) return;
+  registered = true;
+  pthread_atfork(nullptr, nullptr, in_forked_child);
+  std::atexit(at_exit);
+  std::at_quick_exit(at_exit);
 }
 
 // --- The thread that writes ---
@@ -420,6 +435,11 @@ void Recorder::keep(const EndedRange& range) noexcept {
 void Recorder::at_exit() {
   Recorder* const self = get();
   if (!self || getpid() != owner) return;
+  self->file_.header.ran_ns = ns_of(CLOCK_MONOTONIC) - self->started_ns_;
+  if (self->settings_.level == kClockAlone) {
+    self->file_.header.state = RawState::ended;
+    return self->file_.write_header();
+  }
   self->asked_to_end_ = true;
   sem_post(&self->work_);
   const timespec until = after(CLOCK_MONOTONIC, std::int64_t{kMostEndS} * 1'000'000'000);

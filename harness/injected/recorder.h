@@ -35,6 +35,7 @@ class Recorder {
  private:
   explicit Recorder(const Settings& settings) : settings_(settings) {}
 
+  void describe_process();
   bool prepare();
   bool find_driver();
   bool subscribe();
@@ -42,6 +43,7 @@ class Recorder {
   bool enable_calls();
   bool refuse(cupti::abi::Result code, const char* call);
   bool start_thread();
+  void wait_for_end();
 
   static void* run_thread(void* recorder);
   void run();
@@ -71,6 +73,7 @@ class Recorder {
   std::atomic<std::uint64_t> refused_buffers_{0}, lost_ranges_{0};
   std::atomic<bool> asked_to_end_{false};
   bool stopped_ = false;
+  std::int64_t started_ns_ = 0;
   sem_t work_{}, done_{};
   pthread_t thread_{};
 };

@@ -169,6 +169,33 @@ struct PublishedSheets {
   }
 };
 
+/// What recording at a level adds to a program, by starts with and without it in turns: medians of
+/// their differences, and 95 % intervals of these.
+struct RecordingCost {
+  std::string level;
+  int rounds = 0;
+  double plain_wall_s = 0;  // the median start without
+  double wall_s = 0;        // added to a start as a whole
+  std::optional<double> wall_low_s, wall_high_s;
+  std::uint64_t launches = 0;  // calls of a start
+  /// Added to each launch call, of the time between the driver's initialisation and the program's
+  /// end; absent where a process had no end that it could tell, or no launches.
+  std::optional<double> launch_ns, launch_low_ns, launch_high_ns;
+
+  static void fields(auto& self, auto&& field) {
+    field("level", self.level);
+    field("rounds", self.rounds);
+    field("plain_wall_s", self.plain_wall_s);
+    field("wall_s", self.wall_s);
+    field("wall_low_s", self.wall_low_s);
+    field("wall_high_s", self.wall_high_s);
+    field("launches", self.launches);
+    field("launch_ns", self.launch_ns);
+    field("launch_low_ns", self.launch_low_ns);
+    field("launch_high_ns", self.launch_high_ns);
+  }
+};
+
 struct SessionRecord {
   static constexpr std::string_view kName = "session";
   std::optional<std::string> session_id;
@@ -192,6 +219,7 @@ struct SessionRecord {
   std::vector<DeviceFacts> devices;
   std::optional<std::vector<Initialisation>> initialisation;
   std::optional<Investigates> investigates;
+  std::optional<std::vector<RecordingCost>> recording_costs;
   std::optional<std::vector<TunedKernel>> tuned;  // of a session of tuners' files
   std::optional<PublishedSheets> published;       // of one of published tables
 
@@ -217,6 +245,7 @@ struct SessionRecord {
     field.optional("devices", self.devices);
     field.write_only("initialisation", self.initialisation);
     field.write_only("investigates", self.investigates);
+    field("recording_costs", self.recording_costs);
     field("tuned", self.tuned);
     field("published", self.published);
   }

@@ -186,6 +186,38 @@ Table recordings_table() {
         }}});
 }
 
+Table record_costs_table() {
+  using Row = const RecordingCost&;
+  return make_table<RecordingCost>(
+      "recording_costs.csv",
+      "level of recording whose cost was measured",
+      TableUse::session,
+      [](const TableInputs& from) { return from.session.recording_costs; },
+      {{"level", "What is recorded, as `launchgap record --level` has it.", &RecordingCost::level},
+       {"rounds",
+        "So often the program was started in each way, in turns.",
+        &RecordingCost::rounds},
+       {"plain_wall_s",
+        "How long a start without recording takes: the median.",
+        &RecordingCost::plain_wall_s,
+        "s"},
+       {"wall_s",
+        "What recording adds to a start as a whole, its own start and end too: the median of the "
+        "differences.",
+        &RecordingCost::wall_s,
+        "s"},
+       {"wall_low_s", "The lower end of its 95 % interval.", &RecordingCost::wall_low_s, "s"},
+       {"wall_high_s", "The upper end.", &RecordingCost::wall_high_s, "s"},
+       {"launches", "Launch calls of a start.", &RecordingCost::launches},
+       {"launch_ns",
+        "What recording adds to a launch call: the time between the driver's initialisation and "
+        "the program's end, with recording less without, for each launch call. 0 where the program "
+        "waits for the GPU anyway.",
+        &RecordingCost::launch_ns},
+       {"launch_low_ns", "The lower end of its 95 % interval.", &RecordingCost::launch_low_ns},
+       {"launch_high_ns", "The upper end.", [](Row row) { return row.launch_high_ns; }}});
+}
+
 namespace {
 
 struct TailRow {

@@ -387,6 +387,8 @@ SessionData read_session(const fs::path& folder) {
   session.notes = std::move(record.notes);
   if (record.doctor) session.doctor = findings_of_doctor(*record.doctor, session.problems);
   session.devices = std::move(record.devices);
+  session.recording_costs =
+      std::move(record.recording_costs).value_or(std::vector<RecordingCost>());
   session.tuned = std::move(record.tuned).value_or(std::vector<TunedKernel>());
   std::map<RunKey, fs::path> read;
   const std::vector<fs::path> files = record_files(folder / "records", session.problems);

@@ -191,6 +191,7 @@ struct SessionData {
   std::vector<SlowSampleInfo> slow_samples;
   std::vector<JobInfo> jobs;
   std::vector<ReplayInfo> replays;
+  std::vector<RecordingCost> recording_costs;
   std::vector<TunedKernel> tuned;          // whose times are in tuning/
   std::vector<PublishedOrigin> origins;    // of published values
   std::vector<PublishedValues> published;  // that are too many to be cases

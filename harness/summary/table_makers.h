@@ -55,6 +55,7 @@ Table timelines_table();
 
 // recording_tables.cpp: where imported runs come from, and what they show
 Table recordings_table();
+Table record_costs_table();
 Table tail_table();
 Table recorded_shares_table();
 

@@ -159,13 +159,13 @@ TEST_F(Forms, AreKnownByTheirTextAndNotByItsCompression) {
 TEST_F(Forms, AreListed) {
   EXPECT_EQ(
       importable_forms(false),
-      "SQLite exports of Nsight Systems, profiles of nvprof, memory snapshots of PyTorch, logs "
-      "of RMM, problems of minimalloc, Chrome traces of PyTorch's profiler");
+      "SQLite exports of Nsight Systems, profiles of nvprof, memory snapshots of PyTorch, raw "
+      "recordings, logs of RMM, problems of minimalloc, Chrome traces of PyTorch's profiler");
   EXPECT_EQ(importable_forms(true),
             "SQLite exports of Nsight Systems (`nsys export --type sqlite REPORT.nsys-rep`), "
             "profiles of nvprof (`--export-profile`), memory snapshots of PyTorch "
-            "(`torch.cuda.memory._dump_snapshot()`), logs of RMM, problems of minimalloc, Chrome "
-            "traces of PyTorch's profiler");
+            "(`torch.cuda.memory._dump_snapshot()`), raw recordings (`launchgap record`), logs of "
+            "RMM, problems of minimalloc, Chrome traces of PyTorch's profiler");
 }
 
 TEST_F(Forms, ErrorsNameTheFileOnce) {

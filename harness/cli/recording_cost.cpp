@@ -1,0 +1,218 @@
+#include "harness/cli/recording_cost.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "harness/cli/console.h"
+#include "harness/cli/program_recorder.h"
+#include "harness/core/text.h"
+#include "harness/import/launches.h"
+#include "harness/import/recording.h"
+#include "harness/injected/raw_recording.h"
+#include "harness/stats/stats.h"
+
+namespace launchgap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One start: how long, and of its processes together between the driver's initialisation and their
+/// end; nothing where one did not tell.
+struct TimedStart {
+  double wall_s = 0;
+  std::optional<double> ran_ns;
+};
+
+std::optional<double> ran_ns(const std::vector<fs::path>& files) {
+  double sum = 0;
+  for (const fs::path& file : files) {
+    injected::RawHeader header{};
+    std::ifstream in(file, std::ios::binary);
+    if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
+    if (header.ran_ns <= 0) return std::nullopt;
+    sum += static_cast<double>(header.ran_ns);
+  }
+  return files.empty() ? std::nullopt : std::optional(sum);
+}
+
+std::uint64_t launches_in(const std::vector<fs::path>& files) {
+  std::uint64_t launches = 0;
+  for (const fs::path& file : files) {
+    const recording::Recording recording = recording::read_recording(file);
+    for (const recording::Process& process : recording.processes)
+      launches += recording::launches_of(process, 0).counts.launches;
+  }
+  return launches;
+}
+
+struct Added {
+  double median = 0;
+  std::optional<stats::Interval> interval;
+};
+
+/// The median of the differences, whose interval takes no more than that rounds are independent.
+Added added_by(std::vector<double> differences) {
+  std::ranges::sort(differences);
+  return {stats::median(differences).value_or(0), stats::median_interval(differences)};
+}
+
+RecordingCost cost_of(const std::string& level,
+                      std::span<const TimedStart> plain,
+                      std::span<const TimedStart> recorded,
+                      std::uint64_t launches) {
+  std::vector<double> walls, wall_differences, ran_differences;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    walls.push_back(plain[i].wall_s);
+    wall_differences.push_back(recorded[i].wall_s - plain[i].wall_s);
+    if (plain[i].ran_ns && recorded[i].ran_ns && launches > 0)
+      ran_differences.push_back((*recorded[i].ran_ns - *plain[i].ran_ns) /
+                                static_cast<double>(launches));
+  }
+  RecordingCost cost;
+  cost.level = level;
+  cost.rounds = static_cast<int>(plain.size());
+  cost.plain_wall_s = stats::median(walls).value_or(0);
+  const Added wall = added_by(wall_differences);
+  cost.wall_s = wall.median;
+  if (wall.interval) {
+    cost.wall_low_s = wall.interval->low;
+    cost.wall_high_s = wall.interval->high;
+  }
+  cost.launches = launches;
+  if (ran_differences.size() < plain.size()) return cost;
+  const Added call = added_by(ran_differences);
+  cost.launch_ns = call.median;
+  if (call.interval) {
+    cost.launch_low_ns = call.interval->low;
+    cost.launch_high_ns = call.interval->high;
+  }
+  return cost;
+}
+
+/// Without recording, and then by level.
+class Rounds {
+ public:
+  Rounds(const std::vector<std::string>& command,
+         const injected::Settings& settings,
+         const fs::path& folder,
+         const std::vector<std::string>& levels)
+      : command_(command),
+        settings_(settings),
+        folder_(folder),
+        levels_(levels),
+        starts_(1 + levels.size()),
+        launches_(levels.size(), 0) {}
+
+  /// False if a start failed.
+  bool run(int round) {
+    const std::size_t ways = starts_.size();
+    for (std::size_t i = 0; i < ways; ++i) {
+      // There and back, from another one each time.
+      const std::size_t at = round % 2 == 0 ? i : ways - 1 - i;
+      if (!start((at + static_cast<std::size_t>(round) / 2) % ways, round)) return false;
+    }
+    return true;
+  }
+
+  MeasuredCosts take(std::size_t whole_rounds) {
+    if (whole_rounds > 0) {
+      for (std::size_t level = 0; level < levels_.size(); ++level)
+        measured_.costs.push_back(cost_of(levels_[level],
+                                          std::span(starts_[0]).first(whole_rounds),
+                                          std::span(starts_[1 + level]).first(whole_rounds),
+                                          launches_[level]));
+    }
+    return std::move(measured_);
+  }
+
+ private:
+  bool start(std::size_t way, int round) {
+    injected::Settings settings = settings_;
+    settings.level = way == 0 ? injected::kClockAlone : static_cast<std::uint32_t>(way - 1);
+    const RecordedStart started = start_recorded(
+        command_,
+        settings,
+        folder_ / fmt::format("r{}-{}", round, way == 0 ? "plain" : levels_[way - 1]));
+    measured_.exit_code = started.exit_code;
+    starts_[way].push_back({started.wall_s, ran_ns(started.files)});
+    if (started.exit_code != 0 || started.files.empty()) {
+      measured_.problem =
+          !started.not_started.empty() ? started.not_started
+          : started.files.empty()
+              ? "nothing was recorded, since the program did not initialise CUDA. " +
+                    started.no_cuda
+              : fmt::format(
+                    "a start ended with {}, so there are {} rounds", started.exit_code, round);
+      return false;
+    }
+    if (way == 0) return true;
+    if (launches_[way - 1] == 0) launches_[way - 1] = launches_in(started.files);
+    if (settings.level == settings_.level) {
+      measured_.files.insert(measured_.files.end(), started.files.begin(), started.files.end());
+    } else {
+      fs::remove_all(started.files.front().parent_path());
+    }
+    return true;
+  }
+
+  const std::vector<std::string>& command_;
+  const injected::Settings& settings_;
+  const fs::path& folder_;
+  const std::vector<std::string>& levels_;
+  std::vector<std::vector<TimedStart>> starts_;
+  std::vector<std::uint64_t> launches_;
+  MeasuredCosts measured_;
+};
+
+std::string ns_text(double ns) {
+  return quantity(ns, "ns");
+}
+std::string seconds_text(double seconds) {
+  return quantity(seconds * 1e9, "ns");
+}
+
+std::string interval_text(const std::optional<double>& low,
+                          const std::optional<double>& high,
+                          std::string (*text)(double)) {
+  return low && high ? fmt::format(" ({} to {})", text(*low), text(*high)) : "";
+}
+
+}  // namespace
+
+MeasuredCosts measure_recording_costs(const std::vector<std::string>& command,
+                                      const injected::Settings& settings,
+                                      int rounds,
+                                      const fs::path& folder,
+                                      const std::vector<std::string>& levels) {
+  Rounds all(command, settings, folder, levels);
+  int round = 0;
+  while (round < rounds && all.run(round)) ++round;
+  return all.take(static_cast<std::size_t>(round));
+}
+
+std::string cost_text(const std::vector<RecordingCost>& costs) {
+  if (costs.empty()) return "";
+  std::vector<std::vector<std::string>> rows = {
+      {"recording", "adds to a launch call", "adds to a start"}};
+  for (const RecordingCost& cost : costs) {
+    rows.push_back({cost.level,
+                    cost.launch_ns
+                        ? ns_text(*cost.launch_ns) +
+                              interval_text(cost.launch_low_ns, cost.launch_high_ns, ns_text)
+                        : "–",
+                    seconds_text(cost.wall_s) +
+                        interval_text(cost.wall_low_s, cost.wall_high_s, seconds_text)});
+  }
+  const RecordingCost& one = costs.front();
+  return table(rows) + fmt::format("Medians of {}{}; a start takes {} without.\n",
+                                   counted(static_cast<std::size_t>(one.rounds), "round"),
+                                   one.wall_low_s ? " with 95 % intervals" : "",
+                                   seconds_text(one.plain_wall_s));
+}
+
+}  // namespace launchgap::cli
