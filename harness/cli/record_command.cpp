@@ -1,5 +1,6 @@
 // launchgap record
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -17,6 +18,7 @@
 #include "harness/core/text.h"
 #include "harness/import/import_folder.h"
 #include "harness/import/imported_session.h"
+#include "harness/injected/raw_recording.h"
 #include "harness/run/planned_session.h"
 #include "harness/summary/all_tables.h"
 #include "harness/summary/job_answer.h"
@@ -26,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kLevels = {"launches", "kernels", "all"};
+const std::vector<std::string> kLevels(std::begin(injected::kLevels), std::end(injected::kLevels));
 
 struct RecordCommand {
   std::vector<std::string> command, command_line;

@@ -11,17 +11,13 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/core/plan.h"
 #include "harness/core/printable.h"
-#include "harness/core/process_config.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/device/shared_library.h"
 #include "harness/import/call_names.h"
-#include "harness/import/own_events.h"
 #include "harness/import/readers.h"
 #include "harness/injected/raw_recording.h"
-#include "harness/trace/cupti/cupti.h"
+#include "harness/trace/cupti/cupti_version.h"
 #include "harness/trace/cupti/decode.h"
 
 namespace launchgap::recording {
@@ -112,20 +108,20 @@ class RawReader {
       recording_.remarks.emplace_back("this start was not recorded, so that --cost can compare");
       return;
     }
-    constexpr std::uint32_t kMostLevels = 3;
-    if (header.level >= kMostLevels) throw Error("it is of a later launchgap: use that one");
-    const auto level = static_cast<TraceLevel>(header.level + 1);
+    if (header.level >= std::size(injected::kLevels))
+      throw Error("it is of a later launchgap: use that one");
+    const char* const level = injected::kLevels[header.level];
     process_->pid = header.pid;
     if (header.rank >= 0) process_->rank = header.rank;
     recording_.recorder = "launchgap";
-    recording_.form = fmt::format("raw recording, level {}", name_of(level));
+    recording_.form = fmt::format("raw recording, level {}", level);
     recording_.clock = "Unix time";
     recording_.simulated = header.simulated != 0;
     recording_.driver_version = driver_version(text_of(header.driver));
     if (recording_.driver_version.empty() && header.cuda_version > 0)
       recording_.driver_version =
-          fmt::format("of CUDA {}", cuda_version_text(static_cast<int>(header.cuda_version)));
-    recording_.conditions["level"] = std::string(name_of(level));
+          fmt::format("of CUDA {}.{}", header.cuda_version / 1000, header.cuda_version % 1000 / 10);
+    recording_.conditions["level"] = level;
     recording_.conditions["CUPTI"] = cupti::version_text(header.cupti_version);
     recording_.label =
         fmt::format("{}, process {}", short_command(text_of(header.command)), header.pid);
@@ -295,7 +291,8 @@ class RawReader {
     const auto id = entries.number_of<std::uint32_t>();
     const auto [known, added] = calls_.try_emplace({domain, id});
     if (added) {
-      const std::string name = name_of_own_call(domain, id);
+      std::string name(name_of_call(domain, id));
+      if (name.empty()) name = fmt::format("call {}", id);
       known->second = {process_->trace.name_index(name.c_str()), purpose_of(name)};
     }
     call.domain = domain;

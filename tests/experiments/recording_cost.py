@@ -1,6 +1,6 @@
 """How often `launchgap record --cost` holds what recording costs, on a fake GPU that knows.
 
-    python3 tests/experiments/recording_cost.py [--sessions 100] [--launches 20000] [--rounds 6]
+    python3 tests/experiments/recording_cost.py [--api-ns 0,300] [--sessions 100] [--launches 20000] [--rounds 6]
 
 Each session starts a program without recording and at each level, in turns. Where tracing costs nothing, the interval of
 what it adds to a launch call should hold 0; where an API record costs 300 ns, it should say 300 ns at the level of launches.
@@ -42,10 +42,11 @@ def costs(folder: pathlib.Path, described: pathlib.Path, launches: int, rounds: 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--api-ns", default="0,300")
     for name, default in (("sessions", 100), ("launches", 20000), ("rounds", 6)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
-    for api_ns in (0, 300):
+    for api_ns in map(float, options.api_ns.split(",")):
         measured: dict[str, list[list[float]]] = {}
         for _ in range(options.sessions):
             with tempfile.TemporaryDirectory() as folder:
@@ -55,8 +56,8 @@ def main() -> None:
         for level, sessions in measured.items():
             held = sum(low <= api_ns <= high for _, low, high in sessions)
             median = statistics.median(value for value, _, _ in sessions)
-            print(f"{api_ns} ns for each API record, level {level}: median {median:.1f} ns,", end=" ")
-            print(f"{held} of {len(sessions)} intervals hold {api_ns}")
+            print(f"{api_ns:g} ns for each API record, level {level}: median {median:.1f} ns,", end=" ")
+            print(f"{held} of {len(sessions)} intervals hold {api_ns:g}")
 
 
 if __name__ == "__main__":

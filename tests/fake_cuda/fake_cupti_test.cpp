@@ -3,9 +3,11 @@
 // records that are wrong, late or not there is in tests/end_to_end/test_tracing.py.
 #include <cmath>
 #include <map>
+#include <pthread.h>
 #include <set>
 #include <thread>
 #include <tuple>
+#include <unistd.h>
 
 #include "harness/trace/cupti/abi.h"
 #include "tests/fake_cuda/driver_calls.h"
@@ -248,6 +250,17 @@ TEST_F(FakeCupti, ACallHasAnIdWhetherOrNotItHasARecordAndNone0) {
   EXPECT_EQ(trace.apis[1].correlation, 1u) << "the wait between them had 4294967295";
 }
 
+TEST_F(FakeCupti, ThreadsAreNamedByPthreadUntilTheSystemsIdsAreAskedFor) {
+  start_tracing(a_traced_node());
+  launch_and_wait();
+  ASSERT_EQ(cupti.cuptiSetThreadIdType(tracing::kThreadIdSystem), tracing::kSuccess);
+  launch_and_wait();
+  const auto& apis = flush().apis;
+  ASSERT_EQ(apis.size(), 2u);
+  EXPECT_EQ(apis[0].thread, static_cast<std::uint32_t>(pthread_self()));
+  EXPECT_EQ(apis[1].thread, static_cast<std::uint32_t>(gettid()));
+}
+
 struct Version {
   std::uint32_t version;
   std::ptrdiff_t kernel, memory, overhead, synchronization;
@@ -311,8 +324,18 @@ TEST_F(FakeCupti, NvidiasLibraryReadsTheRecordsAlike) {
       dlsym(real, "cuptiActivityGetNextRecord"));
   ASSERT_NE(next, nullptr);
   start_tracing(a_traced_node({{"overheads", kEveryLaunch}}),
-                {kApi, kKernels, kWaits, tracing::kOverhead, tracing::kMemory2});
+                {kApi,
+                 kKernels,
+                 kWaits,
+                 tracing::kOverhead,
+                 tracing::kMemory2,
+                 tracing::kMemcpy,
+                 tracing::kMemset});
   launch_and_wait(3);
+  const auto target = memory(4096);
+  ASSERT_EQ(cu.cuMemsetD8Async(target, 1, 4096, on), kSuccess);
+  ASSERT_EQ(cu.cuMemcpyDtoDAsync_v2(target, target + 2048, 2048, on), kSuccess);
+  ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
   ASSERT_EQ(cu.cuMemFree_v2(memory(4096)), kSuccess);
   auto& bytes = flush().delivered;
   std::vector<std::uint32_t> kinds;

@@ -41,6 +41,10 @@ SAME(kConcurrentKernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 SAME(kOverhead, CUPTI_ACTIVITY_KIND_OVERHEAD);
 SAME(kSynchronization, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
 SAME(kMemory2, CUPTI_ACTIVITY_KIND_MEMORY2);
+SAME(kMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY);
+SAME(kMemset, CUPTI_ACTIVITY_KIND_MEMSET);
+SAME(kThreadIdDefault, CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
+SAME(kThreadIdSystem, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
 SAME(kGraphTrace, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
 
 SAME(kMemAlloc, CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2);
@@ -149,6 +153,21 @@ SAME_MEMORY(CUpti_ActivityMemory3);
 SAME_MEMORY(CUpti_ActivityMemory4);
 #endif
 
+#define SAME_TRANSFER(Ours, Theirs)             \
+  SAME_FIELD(Ours, bytes, Theirs, bytes);       \
+  SAME_FIELD(Ours, start, Theirs, start);       \
+  SAME_FIELD(Ours, end, Theirs, end);           \
+  SAME_FIELD(Ours, device, Theirs, deviceId);   \
+  SAME_FIELD(Ours, context, Theirs, contextId); \
+  SAME_FIELD(Ours, stream, Theirs, streamId);   \
+  SAME_FIELD(Ours, correlation, Theirs, correlationId)
+SAME_TRANSFER(MemcpyActivity, CUpti_ActivityMemcpy3);
+SAME_TRANSFER(MemcpyActivity, CUpti_ActivityMemcpy4);
+SAME_TRANSFER(MemcpyActivity, CUpti_ActivityMemcpy5);
+SAME_TRANSFER(MemsetActivity, CUpti_ActivityMemset2);
+SAME_TRANSFER(MemsetActivity, CUpti_ActivityMemset3);
+SAME_TRANSFER(MemsetActivity, CUpti_ActivityMemset4);
+
 SAME_FIELD(SynchronizationActivity, type, CUpti_ActivitySynchronization, type);
 SAME_FIELD(SynchronizationActivity, start, CUpti_ActivitySynchronization, start);
 SAME_FIELD(SynchronizationActivity, end, CUpti_ActivitySynchronization, end);
@@ -230,7 +249,8 @@ TEST_F(RealCupti, DecodesAHandBuiltBufferAsItWasBuilt) {
         const bool driver = random() % 2 == 0;
         auto& api = buffer.add<CUpti_ActivityAPI>(driver ? CUPTI_ACTIVITY_KIND_DRIVER
                                                          : CUPTI_ACTIVITY_KIND_RUNTIME);
-        api.cbid = random() % 2 ? CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx : number() % 600;
+        api.cbid =
+            random() % 2 ? std::uint32_t{CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx} : number() % 600;
         api.start = time(), api.end = time();
         api.threadId = number(), api.correlationId = number();
         expected.calls.push_back({signed_time(api.start),

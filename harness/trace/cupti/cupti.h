@@ -19,7 +19,4 @@ struct Cupti : abi::CuptiFunctions {
   std::string describe(abi::Result code) const;
 };
 
-/// "13.0 (API 130001)", "12.4 (API 22)".
-std::string version_text(std::uint32_t version);
-
 }  // namespace launchgap::cupti
