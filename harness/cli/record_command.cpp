@@ -28,7 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kLevels(std::begin(injected::kLevels), std::end(injected::kLevels));
+const std::vector<std::string> kLevelNames(std::begin(injected::kRawLevels),
+                                           std::end(injected::kRawLevels));
 
 struct RecordCommand {
   std::vector<std::string> command, command_line;
@@ -46,7 +47,7 @@ struct RecordCommand {
 injected::Settings settings_of(const RecordCommand& asked) {
   injected::Settings settings;
   settings.level =
-      static_cast<std::uint32_t>(std::ranges::find(kLevels, asked.level) - kLevels.begin());
+      static_cast<std::uint32_t>(std::ranges::find(kLevelNames, asked.level) - kLevelNames.begin());
   const auto bytes = bytes_of_text(asked.limit);
   if (!bytes || *bytes == 0)
     throw UsageError("--limit is a size such as 500MiB, and not '{}'", printable(asked.limit, 40));
@@ -123,7 +124,7 @@ int measure_costs(const RecordCommand& asked,
                   std::vector<fs::path>& files,
                   std::vector<RecordingCost>& costs) {
   MeasuredCosts measured =
-      measure_recording_costs(asked.command, settings_of(asked), asked.runs, folder, kLevels);
+      measure_recording_costs(asked.command, settings_of(asked), asked.runs, folder, kLevelNames);
   if (!measured.problem.empty()) say("launchgap: {}", measured.problem);
   files = std::move(measured.files);
   costs = std::move(measured.costs);
@@ -185,7 +186,7 @@ void add_record(CLI::App& app, Action& action, const std::vector<std::string>& c
                              options->level,
                              "What is recorded: launches (calls alone), kernels (and what the GPU "
                              "did), all (and waits and memory)"),
-         kLevels)
+         kLevelNames)
       ->capture_default_str();
   command
       ->add_option("--step",

@@ -13,21 +13,16 @@
 #include "harness/core/text.h"
 #include "harness/import/launches.h"
 #include "harness/import/recording.h"
+#include "harness/import/recording_costs.h"
 #include "harness/injected/raw_recording.h"
-#include "harness/stats/stats.h"
 
 namespace launchgap::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// One start: how long, and of its processes together between the driver's initialisation and their
-/// end; nothing where one did not tell.
-struct TimedStart {
-  double wall_s = 0;
-  std::optional<double> ran_ns;
-};
-
+/// Of its processes together, between the driver's initialisation and their end; nothing where one
+/// did not tell.
 std::optional<double> ran_ns(const std::vector<fs::path>& files) {
   double sum = 0;
   for (const fs::path& file : files) {
@@ -48,50 +43,6 @@ std::uint64_t launches_in(const std::vector<fs::path>& files) {
       launches += recording::launches_of(process, 0).counts.launches;
   }
   return launches;
-}
-
-struct Added {
-  double median = 0;
-  std::optional<stats::Interval> interval;
-};
-
-/// The median of the differences, whose interval takes no more than that rounds are independent.
-Added added_by(std::vector<double> differences) {
-  std::ranges::sort(differences);
-  return {stats::median(differences).value_or(0), stats::median_interval(differences)};
-}
-
-RecordingCost cost_of(const std::string& level,
-                      std::span<const TimedStart> plain,
-                      std::span<const TimedStart> recorded,
-                      std::uint64_t launches) {
-  std::vector<double> walls, wall_differences, ran_differences;
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    walls.push_back(plain[i].wall_s);
-    wall_differences.push_back(recorded[i].wall_s - plain[i].wall_s);
-    if (plain[i].ran_ns && recorded[i].ran_ns && launches > 0)
-      ran_differences.push_back((*recorded[i].ran_ns - *plain[i].ran_ns) /
-                                static_cast<double>(launches));
-  }
-  RecordingCost cost;
-  cost.level = level;
-  cost.rounds = static_cast<int>(plain.size());
-  cost.plain_wall_s = stats::median(walls).value_or(0);
-  const Added wall = added_by(wall_differences);
-  cost.wall_s = wall.median;
-  if (wall.interval) {
-    cost.wall_low_s = wall.interval->low;
-    cost.wall_high_s = wall.interval->high;
-  }
-  cost.launches = launches;
-  if (ran_differences.size() < plain.size()) return cost;
-  const Added call = added_by(ran_differences);
-  cost.launch_ns = call.median;
-  if (call.interval) {
-    cost.launch_low_ns = call.interval->low;
-    cost.launch_high_ns = call.interval->high;
-  }
-  return cost;
 }
 
 /// Without recording, and then by level.
@@ -122,10 +73,11 @@ class Rounds {
   MeasuredCosts take(std::size_t whole_rounds) {
     if (whole_rounds > 0) {
       for (std::size_t level = 0; level < levels_.size(); ++level)
-        measured_.costs.push_back(cost_of(levels_[level],
-                                          std::span(starts_[0]).first(whole_rounds),
-                                          std::span(starts_[1 + level]).first(whole_rounds),
-                                          launches_[level]));
+        measured_.costs.push_back(
+            recording::cost_of(levels_[level],
+                               std::span(starts_[0]).first(whole_rounds),
+                               std::span(starts_[1 + level]).first(whole_rounds),
+                               launches_[level]));
     }
     return std::move(measured_);
   }
@@ -164,7 +116,7 @@ class Rounds {
   const injected::Settings& settings_;
   const fs::path& folder_;
   const std::vector<std::string>& levels_;
-  std::vector<std::vector<TimedStart>> starts_;
+  std::vector<std::vector<recording::TimedStart>> starts_;
   std::vector<std::uint64_t> launches_;
   MeasuredCosts measured_;
 };

@@ -108,9 +108,9 @@ class RawReader {
       recording_.remarks.emplace_back("this start was not recorded, so that --cost can compare");
       return;
     }
-    if (header.level >= std::size(injected::kLevels))
+    if (header.level >= std::size(injected::kRawLevels))
       throw Error("it is of a later launchgap: use that one");
-    const char* const level = injected::kLevels[header.level];
+    const char* const level = injected::kRawLevels[header.level];
     process_->pid = header.pid;
     if (header.rank >= 0) process_->rank = header.rank;
     recording_.recorder = "launchgap";

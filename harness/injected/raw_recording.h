@@ -17,7 +17,7 @@ inline constexpr char kRawMagic[16] =
     {'l', 'a', 'u', 'n', 'c', 'h', 'g', 'a', 'p', '-', 'r', 'a', 'w', ' ', '1', '\n'};
 
 /// How much is recorded, by number: TraceLevel without `none`.
-inline constexpr const char* kLevels[] = {"launches", "kernels", "all"};
+inline constexpr const char* kRawLevels[] = {"launches", "kernels", "all"};
 
 /// The level at which CUPTI is left alone, and only how long the program runs is written.
 inline constexpr std::uint32_t kClockAlone = 1000;
@@ -33,7 +33,7 @@ enum class RawState : std::uint32_t {
 struct RawHeader {
   char magic[16];
   RawState state;
-  std::uint32_t level;  // of kLevels, or kClockAlone
+  std::uint32_t level;  // of kRawLevels, or kClockAlone
   std::uint64_t pid;
   std::int64_t rank;  // of a distributed job; -1: none is known
   std::uint32_t cupti_version;

@@ -28,7 +28,7 @@ constexpr long kFlushNs = 200'000'000;
 /// How long a program's end waits for what was recorded: CUPTI may hang, the program must not.
 constexpr int kMostEndS = 10;
 
-constexpr std::uint32_t kLaunches = 0, kKernels = 1;  // of kLevels; above is all
+constexpr std::uint32_t kLaunches = 0, kKernels = 1;  // of kRawLevels; above is all
 
 std::atomic<Recorder*> instance = nullptr;
 pid_t owner = 0;

@@ -13,7 +13,7 @@ inline constexpr const char* kSettingsFile = "settings";
 
 struct Settings {
   std::string folder;             // where raw recordings go
-  std::uint32_t level = 2;        // of kLevels (raw_recording.h)
+  std::uint32_t level = 2;        // of kRawLevels (raw_recording.h)
   std::uint64_t limit_bytes = 0;  // of each process
   double seconds = 0;             // after which recording ends; 0: with the program
   std::string library_folders;    // where CUPTI may be, separated by colons

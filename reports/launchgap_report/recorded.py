@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from .headlines import Verdict
 from .plots import Drawing, Group
-from .session import RECORDED, Device, Row, Session
+from .recording_cost import cost_sentences
+from .session import RECORDED, Device, Row
 from .tables import Record
 from .text import MISSING, NBSP, count, join_and, percent, quantity, sentence, with_units
 
@@ -277,34 +278,9 @@ def section(drawing: Drawing) -> Section | None:
         [
             text
             for session in {job.device.session.id: job.device.session for job in jobs}.values()
-            for text in _costs(session)
+            for text in cost_sentences(session)
         ],
     )
-
-
-def _costs(session: Session) -> list[str]:
-    """Of the level that was recorded first, the others after it."""
-    rows = session.details.tables.get("recording_costs", [])
-    texts = []
-    for row in rows:
-        call, start = (_added(row, "launch", "ns", 1), _added(row, "wall", "s", 1e9))
-        what = f"{call} to each launch call and {start} to a start" if call else f"{start} to a start"
-        rounds, plain = count(int(row.get("rounds") or 0), "round"), quantity((row.get("plain_wall_s") or 0) * 1e9, "ns")
-        texts.append(f"Recording {row['level']} adds {what} of {plain} ({rounds}).")
-    if not rows and any(p["recorder"] == "launchgap" for device in session.devices for p in device.recordings):
-        texts.append("What recording itself added was not measured: launchgap record --cost does.")
-    return texts
-
-
-def _added(row: Record, what: str, unit: str, factor: float) -> str:
-    """The median of differences, with its interval where there is one."""
-    value, low, high = (row.get(f"{what}_{part}{unit}") for part in ("", "low_", "high_"))
-    if value is None:
-        return ""
-    text = quantity(value * factor, "ns")
-    if low is None or high is None:
-        return text
-    return f"{text} ({quantity(low * factor, 'ns')} to {quantity(high * factor, 'ns')})"
 
 
 def _tail_lines(job: Job) -> list[TailLine]:

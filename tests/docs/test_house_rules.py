@@ -128,6 +128,7 @@ def test_folders_include_what_the_documented_table_says():
                 only[room, folder_of(included)].add(included)
     assert documented == found
     assert only["record", "device"] == {"harness/device/facts.h"}
+    assert only["injected", "trace"] == {"harness/trace/cupti/abi.h", "harness/trace/cupti/traced_calls.h"}
     assert only["benchmarks", "allocation"] == {"harness/allocation/device_memory.h"}
     assert only["benchmarks", "summary"] == {"harness/summary/adviser.h"}
 

@@ -6,10 +6,14 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
-from shipped import BUILD, LAUNCHGAP, NODES, environment, launchgap, records, table
+from shipped import BUILD, LAUNCHGAP, NODES, ROOT, environment, launchgap, records, table
+
+sys.path.insert(0, str(ROOT / "tests" / "experiments"))
+import recorded_nights
 
 PROGRAM = BUILD / "bin" / "launching_program"
 
@@ -240,3 +244,39 @@ def test_what_run_traces_and_what_is_recorded_are_the_same(tmp_path):
     for metric in ("api_record_ns", "launch_ns", "kernel_ns"):
         p50 = float(recorded["recorded/launch", "stream:idle", metric][1])
         assert p50 == pytest.approx(float(traced[metric]["p50"]), rel=0.02)
+
+
+def test_what_recording_costs_is_measured_in_turns(tmp_path):
+    """An API record that takes 3 µs is found in each level; a start takes at least as much longer."""
+    node = with_cupti(tmp_path, api_overhead_ns={"constant": 3000})
+    options = ("--cost", "--runs", 6, "-o", tmp_path / "s")
+    done = launchgap("record", *options, "--", PROGRAM, "launch", 4000, node=node, real_time=True, code=0)
+    rows = {row["level"]: row for row in table(tmp_path / "s" / "recording_costs.csv")}
+    assert list(rows) == ["launches", "kernels", "all"]
+    assert all(row["rounds"] == "6" and row["launches"] == "4000" for row in rows.values())
+    # Others compute meanwhile, which adds to some.
+    assert all(float(row["launch_high_ns"]) > 2800 for row in rows.values())
+    assert len(records(tmp_path / "s")) == 6
+    assert "adds to a launch call" in done.stderr
+    page = (tmp_path / "s" / "report.html").read_text(encoding="utf-8")
+    assert "to each launch call and" in page and "(6 rounds)" in page.replace("\u00a0", " ")
+
+
+def test_a_page_says_that_the_cost_was_not_measured(tmp_path):
+    record(tmp_path / "s", PROGRAM, "launch", 20, page=True)
+    page = (tmp_path / "s" / "report.html").read_text(encoding="utf-8")
+    assert "What recording itself added was not measured: launchgap record --cost does." in page
+
+
+def test_a_history_finds_a_launch_call_that_takes_longer_by_the_third_night(tmp_path):
+    """The longest of it is tests/experiments/recorded_nights.py."""
+    nodes = {slow: recorded_nights.describe_node(tmp_path / f"{slow}.json", 1 + 0.1 * slow) for slow in (False, True)}
+    call = "api_record_ns of recorded/launch/stream:busy"
+    found = []
+    for number in range(25):
+        slow = number >= 22
+        recorded_nights.record_night(tmp_path / f"night-{number}", number, nodes[slow])
+        code, slower = recorded_nights.check_night(tmp_path / f"night-{number}", tmp_path / "nights.db")
+        found.append((code, call in slower))
+    assert found[-1] == (4, True)
+    assert not any(named for _, named in found[:-1])
