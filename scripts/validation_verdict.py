@@ -214,6 +214,29 @@ def observer(result: Result) -> Answer:
     return YES, "; ".join(map(shown, rows))
 
 
+RECORDED_CALLS, RECORDED_KERNELS = 16 * 200 + 20 + 50 * 400, 16 * 200 + 5 * 20 + 50 * 400
+"""Of what the step `record` starts"""
+
+
+def recorded(result: Result) -> Answer:
+    return all_of(
+        result.table("record.recordings"),
+        lambda r: number(r["launches"]) == RECORDED_CALLS and number(r["kernels"]) == RECORDED_KERNELS,
+        lambda r: f"{r['launches']} launches, {r['kernels']} kernels, {r['remarks']}",
+        f"starts with all {RECORDED_CALLS} launches and {RECORDED_KERNELS} kernels",
+    )
+
+
+def recording_cost(result: Result) -> Answer:
+    rows = result.table("record.recording_costs")
+    if not rows:
+        return OPEN, "no recording_costs.csv"
+    known = [r for r in rows if r["launch_ns"]]
+    ends = {r["level"]: " to ".join(f"{number(r[f'launch_{end}_ns']) or 0:.0f}" for end in ("low", "high")) for r in known}
+    shown = [f"{r['level']}: {number(r['launch_ns']) or 0:.0f} ns ({ends[r['level']]})" for r in known]
+    return YES if known else NO, "; ".join(shown) or "no process told its end"
+
+
 def library_time(result: Result) -> Answer:
     by_case: dict[str, dict[str, float]] = {}
     for row in result.rows("quick", arm="traced"):
@@ -396,6 +419,8 @@ QUESTIONS: list[tuple[str, str, Callable[[Result], Answer]]] = [
     ("24", "What was compiled before is loaded from the cache", first_use),
     ("25", "The chain's kernels last as long as they are told", mix),
     *validation_allocation.QUESTIONS,
+    ("50", "All that a program launches is recorded", recorded),
+    ("51", "What recording adds to a launch call", recording_cost),
     ("30", "Every process is steady within 2 s", steady),
     ("30c", "Before each case launches are as fast as after the warm-up", kept_warm),
     ("30w", "How long warming up takes, and at which clock it ends", warm_up),

@@ -41,6 +41,12 @@ bool RawFile::create(const std::string& folder) {
   return false;
 }
 
+void RawFile::limit(std::uint64_t bytes) {
+  constexpr std::uint64_t kBlocks = 16, kLeast = sizeof(RawBlock) + 2 * kLongestEntry;
+  limit_ = bytes;
+  room_ = std::clamp<std::uint64_t>(bytes / kBlocks, kLeast, block_.size());
+}
+
 void RawFile::write_header() {
   const int file = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return;

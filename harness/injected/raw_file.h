@@ -20,8 +20,8 @@ class RawFile {
   /// Makes a file in `folder`, named after this process. False, with errno, if that is impossible.
   bool create(const std::string& folder);
 
-  /// No block is written that would make the blocks longer.
-  void limit(std::uint64_t bytes) { limit_ = bytes; }
+  /// No block is written that would make the blocks longer; they are small where this is.
+  void limit(std::uint64_t bytes);
 
   /// Writes the header. Errors do not matter: it is written again.
   void write_header();
@@ -29,7 +29,7 @@ class RawFile {
   // --- Entries, which go to the file with their block ---
 
   void begin(RawTag tag) {
-    if (used_ + kLongestEntry > block_.size()) flush();
+    if (used_ + kLongestEntry > room_) flush();
     block_[used_++] = static_cast<unsigned char>(tag);
   }
   void number(std::uint64_t value) {
@@ -73,7 +73,7 @@ class RawFile {
   std::string failure_;
   std::uint64_t last_time_ = 0;
   std::uint32_t last_correlation_ = 0;
-  std::size_t used_ = sizeof(RawBlock);
+  std::size_t used_ = sizeof(RawBlock), room_ = 0;
   std::array<unsigned char, std::size_t{256} << 10> block_{};
 };
 

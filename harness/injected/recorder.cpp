@@ -166,8 +166,13 @@ bool Recorder::find_driver() {
 }
 
 bool Recorder::refuse(Result code, const char* call) {
-  copy_text(file_.header.reason,
-            std::string(call) + " answered " + std::to_string(code) + ": " + cupti_.describe(code));
+  std::string reason =
+      std::string(call) + " answered " + std::to_string(code) + ": " + cupti_.describe(code);
+  if (code == kNotInitialized || code == kUnknown)
+    reason += "; this CUPTI may be newer than the driver";
+  if (code == kInsufficientPrivileges || code == kVirtualisedInsufficientPrivileges)
+    reason += "; https://developer.nvidia.com/ERR_NVGPUCTRPERM tells how to allow it";
+  copy_text(file_.header.reason, reason);
   return false;
 }
 
@@ -191,7 +196,10 @@ bool Recorder::subscribe() {
 bool Recorder::enable() {
   if (cupti_.version < kFirstThatTakesNoBuffer) {
     scratch_ = static_cast<std::uint8_t*>(std::aligned_alloc(4096, RecordBuffers::kBytes));
-    if (!scratch_) return refuse(kUnknown, "a buffer");
+    if (!scratch_) {
+      copy_text(file_.header.reason, "there is no memory for CUPTI's records");
+      return false;
+    }
     std::memset(scratch_, 0, RecordBuffers::kBytes);
   }
   if (cupti_.cuptiActivitySetAttribute) {

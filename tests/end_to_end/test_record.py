@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -280,3 +281,63 @@ def test_a_history_finds_a_launch_call_that_takes_longer_by_the_third_night(tmp_
         found.append((code, call in slower))
     assert found[-1] == (4, True)
     assert not any(named for _, named in found[:-1])
+
+
+@pytest.mark.parametrize(
+    "words, options, launches, why",
+    [
+        (("launch", 300, "sleep", 900, "launch", 200), ("--for", 0.3), 300, "the time that it was asked for is over"),
+        (("launch", 20000), ("--limit", "48KiB"), None, "its limit of 49152 bytes is reached"),
+    ],
+)
+def test_recording_ends_before_the_program_where_it_was_asked_to(tmp_path, words, options, launches, why):
+    done = record(tmp_path / "s", PROGRAM, *words, options=options, real_time=True)
+    said, found = said_counts(done.stdout)[0], launches_and_kernels(tmp_path / "s")[0]
+    assert found == launches or (launches is None and 100 < found < said)
+    assert why in " ".join(done.stderr.split())
+
+
+def test_many_threads_have_each_a_buffer(tmp_path):
+    done = record(tmp_path / "s", PROGRAM, "threads", 120, 1, 5)
+    assert launches_and_kernels(tmp_path / "s") == said_counts(done.stdout) == (600, 600)
+    assert "missing" not in done.stderr
+
+
+def test_a_clock_that_jumps_is_said(tmp_path):
+    step = {"after": 500, "ns": -5_000_000_000}
+    words = ("record", "--no-report", "-o", tmp_path / "s", "--", PROGRAM, "launch", 1000)
+    done = launchgap(*words, node=with_cupti(tmp_path, clock_step=step), code=0)
+    assert said_counts(done.stdout) == (1000, 1000)
+    assert launches_and_kernels(tmp_path / "s") == (1000, 1000)
+    assert "clock" in done.stderr
+
+
+def test_a_program_with_the_rights_of_others_is_started_and_not_recorded(tmp_path):
+    program = tmp_path / "program"
+    shutil.copy("/bin/true", program)
+    program.chmod(0o4755)
+    done = record(tmp_path / "s", program)
+    assert "runs with the rights of another user (setuid)" in done.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_the_program_starts(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = record(tmp_path / "file" / "s", "echo", "started", code=2)
+    assert done.stdout == "" and len(done.stderr.splitlines()) == 1
+
+
+def test_signals_reach_the_program(tmp_path):
+    script = "trap 'echo told; exit 5' USR1; echo ready; while :; do sleep 0.05; done"
+    words = [LAUNCHGAP, "record", "-o", tmp_path / "s", "--", "sh", "-c", script]
+    recorder = subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert recorder.stdout.readline() == "ready\n"
+    recorder.send_signal(signal.SIGUSR1)
+    out, _ = recorder.communicate(timeout=30)
+    assert out == "told\n" and recorder.returncode == 5
+
+
+def test_its_allocations_can_be_replayed(tmp_path):
+    record(tmp_path / "s", PROGRAM, "copies", 3)
+    done = launchgap("replay", tmp_path / "s", "--over", "sim", "--allocator", "caching", code=0)
+    assert "1 allocation and 1 free, of cupti" in done.stdout
