@@ -256,6 +256,10 @@ TEST(ProgramVerdict, SaysWhatAProgramThatNeverAskedHasLoaded) {
   EXPECT_EQ(verdict_of(facts), "on-cpu program-never-asks");
   facts.processes[0].searches = {found("libcudart.so.12", "/usr/lib/libcudart.so.12")};
   EXPECT_EQ(verdict_of(facts), "on-cpu program-never-asks");
+  // Whether it looked for the driver, only the loader's account tells.
+  EXPECT_THAT(judged(facts).finding.sentence, HasSubstr("but not the driver"));
+  facts.traced = true;
+  EXPECT_THAT(judged(facts).finding.sentence, HasSubstr("but never asked for the driver"));
 }
 
 TEST(ProgramVerdict, SaysWhyItGotNoContext) {

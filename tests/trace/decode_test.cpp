@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/trace/cupti/cupti.h"
+#include "harness/trace/cupti/cupti_version.h"
 
 namespace launchgap::cupti {
 namespace {
