@@ -123,8 +123,9 @@ class RawReader {
           fmt::format("of CUDA {}.{}", header.cuda_version / 1000, header.cuda_version % 1000 / 10);
     recording_.conditions["level"] = level;
     recording_.conditions["CUPTI"] = cupti::version_text(header.cupti_version);
+    const std::string command = short_command(text_of(header.command));
     recording_.label =
-        fmt::format("{}, process {}", short_command(text_of(header.command)), header.pid);
+        fmt::format("{}{}process {}", command, command.empty() ? "" : ", ", header.pid);
     lose("records that CUPTI lost", header.dropped);
     lose("records that cannot be read", header.unknown);
     lose("ranges that came faster than they could be written", header.lost_ranges);

@@ -123,7 +123,7 @@ def write_rmm(folder: pathlib.Path) -> None:
 
 
 def raw_recording() -> bytes:
-    """As harness/injected/raw_recording.h has it; the fuzzer does without checksums."""
+    """As harness/injected/raw_recording.h has it."""
     head = struct.pack("<16sIIQqIIIIq", b"launchgap-raw 1\n", 2, 2, 4242, 0, 130001, 13000, 1, 0, 1 << 60)
     thread, stream, name = b"\x02\x11", b"\x03\x00\x01\x07", b"\x01\x01k"
     gpu, kernel = b"\x05\x00\x50\x00" + bytes(16) + b"\x01A", b"\x04\x00\x02\x02\x02\x40\x02\x02"
@@ -131,7 +131,12 @@ def raw_recording() -> bytes:
     others = b"\x09\x20\x20\x02\x00\x40\x0b\x20\x20\x00\x01\x0c\x20\x20\x00\x03\x0f\x20\x20\x00\x00"
     memory, graph = b"\x0d\x02\x40\x40\x00\x00\x03\x00\x00", b"\x0e\x02\x02\x00\x00\x01"
     block = thread + stream + name + gpu + kernel + call + run + others + memory + graph
-    return head.ljust(4096, b"\0") + struct.pack("<IIQ", 0x42474C52, len(block), 0) + block
+    prime, most = 0x9E3779B97F4A7C15, 1 << 64
+    checksum = len(block) * prime % most
+    for (word,) in struct.iter_unpack("<Q", block.ljust(-(-len(block) // 8) * 8, b"\0")):
+        checksum = (checksum ^ word) * prime % most
+        checksum ^= checksum >> 29
+    return head.ljust(4096, b"\0") + struct.pack("<IIQ", 0x42474C52, len(block), checksum) + block
 
 
 def write_tuner(folder: pathlib.Path) -> None:
