@@ -89,7 +89,7 @@ RawFolder::~RawFolder() {
 fs::path record_library() {
   std::error_code failed;
   const fs::path binary = fs::read_symlink("/proc/self/exe", failed);
-  const fs::path library = binary.parent_path() / "liblaunchgap_record.so";
+  fs::path library = binary.parent_path() / "liblaunchgap_record.so";
   if (!fs::is_regular_file(library, failed))
     throw Error("{} is not there, which is part of launchgap: install it anew", library.string());
   return library;

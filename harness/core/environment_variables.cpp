@@ -103,7 +103,9 @@ constexpr EnvironmentVariable kVariables[] = {
      "a tool injects itself: the process is not traced, and not recorded; `record` sets it for the "
      "program that it starts"},
     {"NVTX_INJECTION64_PATH", outside, "a tool takes NVTX's ranges: `record` has none then"},
-    {"LAUNCHGAP_RECORD", set, "in a program that `record` starts: the folder of its raw recordings"},
+    {"LAUNCHGAP_RECORD",
+     set,
+     "in a program that `record` starts: the folder of its raw recordings"},
     {"GITHUB_ACTIONS",
      outside,
      "`true`: a job of GitHub runs `check` or `compare`, which then answer with annotations too"},

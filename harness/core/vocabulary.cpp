@@ -43,7 +43,8 @@ constexpr Word kWords[] = {
      "cases that a session does not try again, since they crashed or hung on that device in that "
      "arm and at that level of tracing"},
     {"recording",
-     "what `launchgap record`, or somebody else's recorder, kept of a job, and a session was made of. "
+     "what `launchgap record`, or somebody else's recorder, kept of a job, and a session was made "
+     "of. "
      "`arm`, "
      "`process_config`, `source` and `trace_state` are `recorded`, and nothing of it is called "
      "measured"},

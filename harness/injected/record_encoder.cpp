@@ -248,7 +248,7 @@ void RecordEncoder::describe_gpu(std::uint32_t number) {
   }
   file_.begin(RawTag::gpu);
   file_.number(number);
-  file_.number(static_cast<std::uint64_t>(10 * major + minor));
+  file_.number(static_cast<unsigned>(10 * major + minor));
   file_.number(bytes);
   file_.bytes(identity, sizeof identity);
   file_.text(name, std::strlen(name));

@@ -196,7 +196,7 @@ TEST_F(RawRecordings, TakeAtMostSixtyBytesForALaunch) {
   constexpr int kLaunches = 10'000;
   Records records;
   for (std::uint32_t i = 0; i < kLaunches; ++i) {
-    const std::uint64_t at = kBegin + 7919 * i;
+    const std::uint64_t at = kBegin + std::uint64_t{7919} * i;
     records.add(call(at, 3 * i));
     records.add(kernel(at + 4000 + i % 977, 3 * i));
   }
@@ -205,7 +205,7 @@ TEST_F(RawRecordings, TakeAtMostSixtyBytesForALaunch) {
   const Recording recording = read();
   EXPECT_EQ(recording.processes[0].trace.kernels.size(), kLaunches);
   EXPECT_EQ(recording.processes[0].trace.kernels.back().begin_ns,
-            static_cast<std::int64_t>(kBegin + 7919 * 9999 + 4000 + 9999 % 977));
+            static_cast<std::int64_t>(kBegin + std::uint64_t{7919} * 9999 + 4000 + 9999 % 977));
 }
 
 TEST_F(RawRecordings, KeepTheNamesOfAModuleThatIsUnloaded) {

@@ -35,11 +35,11 @@ struct WatchResult {
 /// Starts the program with this process's standard input, output and error and waits for its end;
 /// only then anything should be printed. Signals that are sent to this process are handed on, and
 /// those of the terminal reach the program by themselves. Where the loader is traced, the program's
-/// environment gets LD_DEBUG and LD_DEBUG_OUTPUT, unless one of them is set: the loader's account goes to a folder of its own,
-/// which is gone at the end unless processes of the program still run. For the loader's sake the
-/// program's descriptors 3 to 9 are /dev/null where they were closed, and one above is the
-/// loader's. To be called on the only thread that takes signals. Throws Error if the system has no
-/// more processes or files.
+/// environment gets LD_DEBUG and LD_DEBUG_OUTPUT, unless one of them is set: the loader's account
+/// goes to a folder of its own, which is gone at the end unless processes of the program still run.
+/// For the loader's sake the program's descriptors 3 to 9 are /dev/null where they were closed, and
+/// one above is the loader's. To be called on the only thread that takes signals. Throws Error if
+/// the system has no more processes or files.
 WatchResult watch_program(const WatchRequest& request, const SystemFiles& system);
 
 }  // namespace launchgap::doctor
