@@ -366,8 +366,9 @@ Recording read_raw_recording(const std::filesystem::path& file) {
     bytes.resize(block.bytes);
     in.read(bytes.data(), block.bytes);
     torn = in.gcount() < static_cast<std::streamsize>(block.bytes) ||
-           injected::raw_checksum(reinterpret_cast<const unsigned char*>(bytes.data()),
-                                  bytes.size()) != block.checksum;
+           (!injected::raw_checksums_are_right &&
+            injected::raw_checksum(reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   bytes.size()) != block.checksum);
     if (torn) break;
     reader.take_block(bytes);
   }

@@ -88,11 +88,11 @@ enum class RawTag : std::uint8_t {
   last = range,
 };
 
+/// A fuzzer takes every block as whole, or it would see none from within.
+inline bool raw_checksums_are_right = false;
+
 /// Of a block's bytes: finds what a torn write leaves, and no forger.
-inline std::uint64_t raw_checksum([[maybe_unused]] const unsigned char* bytes, std::size_t count) {
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-  return 0;  // or a fuzzer would see no block from within
-#endif
+inline std::uint64_t raw_checksum(const unsigned char* bytes, std::size_t count) {
   constexpr std::uint64_t kPrime = 0x9E3779B97F4A7C15u;
   std::uint64_t sum = count * kPrime;
   for (std::size_t i = 0; i < count; i += 8) {
