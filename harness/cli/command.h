@@ -19,7 +19,7 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
 void add_record(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
 void add_list(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
-void add_doctor(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
 void add_export(CLI::App& app, Action& action);
 void add_investigate(CLI::App& app, Action& action);
 void add_join(CLI::App& app, Action& action);

@@ -218,7 +218,7 @@ ExitCode answer_doctor(const DoctorCommandOptions& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Action& action) {
+void add_doctor(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
   CLI::App* const command = app.add_subcommand(
       "doctor", "Say which GPUs can be used, for what, and if not, why not and what to do");
   auto options = std::make_shared<DoctorCommandOptions>();
@@ -262,9 +262,9 @@ void add_doctor(CLI::App& app, Action& action) {
   for (CLI::Option* option : command->get_options()) {
     if (option->get_items_expected_max() > 0 && !option->get_positional()) option->check(not_empty);
   }
-  command->callback([options, words, &action] {
+  command->callback([options, words, &action, command_line] {
     if (words->count() > 0) {
-      options->command = typed_command(options->command);
+      options->command = programs_words(command_line);
       if (options->command.empty())
         throw UsageError(
             "doctor: put `--` in front of the command to watch: launchgap doctor -- python "

@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("-V,--version", fmt::format("launchgap {} ({})", kVersion, kGitRevision));
   app.require_subcommand(1);
   Action action;
-  add_doctor(app, action);
+  add_doctor(app, action, command_line);
   add_run(app, action, command_line);
   add_record(app, action, command_line);
   add_import(app, action, command_line);
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   app.add_subcommand(
       "worker",
       "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");
-  std::vector<std::string> words = asked_words({argv + 1, argv + argc});
+  std::vector<std::string> words = asked_words(own_words({argv + 1, argv + argc}));
   const auto is_first_word = [&](CLI::App* command) { return command->get_name() == words[0]; };
   if (words[0].empty() || (words[0][0] != '-' && app.get_subcommands(is_first_word).empty()))
     throw UsageError(no_command_text(app, words[0]));

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -149,13 +148,19 @@ CLI::Validator number_between(double least, double most) {
           ""};
 }
 
-std::vector<std::string> typed_command(const std::vector<std::string>& parsed) {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  if (words.empty()) return parsed;
-  const auto mark = std::ranges::find(words, "--");
-  return {mark == words.end() ? mark : std::next(mark), words.end()};
+std::vector<std::string> own_words(std::vector<std::string> words) {
+  constexpr std::string_view kStartPrograms[] = {"doctor", "record"};
+  if (words.empty() || std::ranges::find(kStartPrograms, words.front()) == std::end(kStartPrograms))
+    return words;
+  const auto mark = std::ranges::find(words, kProgramMark);
+  if (words.end() - mark > 2) words.erase(mark + 2, words.end());
+  if (words.size() > 1 && words[words.size() - 2] == kProgramMark) words.back() = "program";
+  return words;
+}
+
+std::vector<std::string> programs_words(const std::vector<std::string>& command_line) {
+  const auto mark = std::ranges::find(command_line, kProgramMark);
+  return {mark == command_line.end() ? mark : std::next(mark), command_line.end()};
 }
 
 }  // namespace launchgap::cli

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -29,8 +30,15 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 /// A number within these, and neither NaN nor infinite.
 CLI::Validator number_between(double least, double most);
 
-/// The words behind the first "--" as they were typed: CLI11 makes two words of "[1,2]". What it
-/// made is `parsed`, for systems without /proc.
-std::vector<std::string> typed_command(const std::vector<std::string>& parsed);
+// --- Another program's words, behind the first `--`, which are none of launchgap's ---
+
+inline constexpr std::string_view kProgramMark = "--";
+
+/// Of the commands that start a program, for CLI11, which would make two words of "[1,2]", and
+/// options of `-c` behind `--json --`: one word stands for all that are behind the mark.
+std::vector<std::string> own_words(std::vector<std::string> words);
+
+/// Those behind the mark, as they were typed; none without a mark.
+std::vector<std::string> programs_words(const std::vector<std::string>& command_line);
 
 }  // namespace launchgap::cli

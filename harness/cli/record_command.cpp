@@ -19,6 +19,7 @@
 #include "harness/import/import_folder.h"
 #include "harness/import/imported_session.h"
 #include "harness/injected/raw_recording.h"
+#include "harness/run/devices.h"
 #include "harness/run/planned_session.h"
 #include "harness/summary/all_tables.h"
 #include "harness/summary/job_answer.h"
@@ -66,6 +67,7 @@ void make_session(const RecordCommand& asked,
   request.step = asked.step;
   request.command_line = asked.command_line;
   request.skips_empty = true;
+  request.host = host_facts();
   request.costs = costs;
   for (const std::string& line : recording::import_recordings(request)) say("{}.", line);
   try {
@@ -214,7 +216,7 @@ void add_record(CLI::App& app, Action& action, const std::vector<std::string>& c
       "Example: launchgap record --runs 10 -o results/train -- python train.py --steps 100\n"
       "Exit codes: the program's own, as a shell has it; 2 if it was not started.");
   command->callback([options, words, &action] {
-    if (words->count() > 0) options->command = typed_command(options->command);
+    if (words->count() > 0) options->command = programs_words(options->command_line);
     if (options->command.empty() || options->command.front().empty())
       throw UsageError(
           "record: put `--` and the command behind the options: launchgap record -o results/train "

@@ -148,6 +148,7 @@ class Import {
       session_.launchgap_version = kVersion;
       session_.build = {kBuildType, kCompiler, kGitRevision};
       session_.host.node = kRecordedText;
+      if (request_.host) session_.host = *request_.host;
       if (!request_.costs.empty()) session_.recording_costs = request_.costs;
       for (const fs::path& file : request_.files) take(read_recording(file));
       if (runs_ == 0) throw NothingRecorded(fmt::format("{}", fmt::join(lines_, "; ")));
@@ -319,7 +320,7 @@ class Import {
                  const Extent& extent) {
     RunRecord record;
     record.session_id = *session_.session_id;
-    record.node = kRecordedText;
+    record.node = session_.host.node;
     record.replicate = run.replicate;
     record.arm = kRecordedText;
     record.process_config = kRecordedText;

@@ -96,6 +96,13 @@ def test_arguments_are_untouched(machine):
     assert done.out.decode().split("\0") == words
 
 
+def test_a_programs_options_are_its_own_behind_an_option_that_may_have_a_value(machine, tmp_path):
+    # CLI11 takes the mark behind "--json" for that option's.
+    for place in ((), (tmp_path / "answer.json",)):
+        done = doctor(machine, "--json", *place, "--", sys.executable, "-c", "print('ran')")
+        assert done.code == 0 and done.out == b"ran\n", done.err
+
+
 def test_a_pipe_that_nobody_reads_ends_a_program_as_always(machine):
     done, _ = watched(machine, "sh", "-c", "yes | head -n 1")
     assert (done.code, done.out, done.err) == (0, b"y\n", b"")

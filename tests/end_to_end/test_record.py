@@ -121,6 +121,8 @@ def test_ten_starts_are_ten_runs(tmp_path):
     rows = [row for row in table(tmp_path / "s" / "summary.csv") if row["metric"] == "api_record_ns"]
     assert rows and {row["runs"] for row in rows} == {"10"}
     assert all(row["source"] == "recorded" and row["simulated"] == "true" for row in rows)
+    session = json.loads((tmp_path / "s" / "session.json").read_text(encoding="utf-8"))
+    assert session["host"]["node"] == os.uname().nodename and session["host"]["cpu_model"]
 
 
 def test_ranges_of_nvtx_are_steps(tmp_path):
