@@ -231,9 +231,9 @@ def recording_cost(result: Result) -> Answer:
     rows = result.table("record.recording_costs")
     if not rows:
         return OPEN, "no recording_costs.csv"
-    known = [r for r in rows if r["launch_ns"]]
-    ends = {r["level"]: " to ".join(f"{number(r[f'launch_{end}_ns']) or 0:.0f}" for end in ("low", "high")) for r in known}
-    shown = [f"{r['level']}: {number(r['launch_ns']) or 0:.0f} ns ({ends[r['level']]})" for r in known]
+    known = [r for r in rows if r["call_ns"]]
+    ends = {r["level"]: " to ".join(f"{number(r[f'call_{end}_ns']) or 0:.0f}" for end in ("low", "high")) for r in known}
+    shown = [f"{r['level']}: {number(r['call_ns']) or 0:.0f} ns ({ends[r['level']]})" for r in known]
     return YES if known else NO, "; ".join(shown) or "no process told its end"
 
 

@@ -56,7 +56,7 @@ std::vector<std::string> asked_words(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   keep_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);
+  ignore_broken_pipes();
   std::signal(SIGCHLD,
               SIG_DFL);  // a caller that ignores it would keep us from learning how workers end
   if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <sys/stat.h>
 
@@ -16,6 +17,7 @@
 #include "harness/device/python_folders.h"
 #include "harness/device/shared_library.h"
 #include "harness/doctor/doctor.h"
+#include "harness/injected/raw_recording.h"
 #include "harness/run/foreign_program.h"
 
 namespace launchgap::cli {
@@ -45,6 +47,39 @@ bool is_set(const char* variable) {
   return value && *value;
 }
 
+/// A program that loaded the driver was not without CUDA.
+std::string why_no_recorder(const Finding& finding) {
+  const std::string found =
+      fmt::format("{} [launchgap doctor --explain {}]", finding.sentence, finding.code);
+  if (finding.sentence.find("loaded the CUDA driver") == std::string::npos &&
+      finding.code != "program-on-gpu")
+    return "the program did not initialise CUDA. " + found;
+  return "no recorder came into the program: its environment was cleared, the recorder cannot be "
+         "loaded where it runs, or it did not get as far as cuInit. " +
+         found;
+}
+
+/// Whether a process is there that was started with this folder in its environment.
+bool records_on(long pid, const fs::path& folder) {
+  const auto environment = SystemFiles().read(fmt::format("/proc/{}/environ", pid));
+  return environment && environment->find(folder.string()) != std::string::npos;
+}
+
+/// Takes those out of the files whose processes live on.
+void set_apart_running(RecordedStart& started, const fs::path& folder) {
+  std::erase_if(started.files, [&](const fs::path& file) {
+    const long pid = std::strtol(file.filename().c_str(), nullptr, 10);
+    injected::RawHeader header{};
+    std::ifstream in(file, std::ios::binary);
+    const bool unfinished = in.read(reinterpret_cast<char*>(&header), sizeof header) &&
+                            (header.state == injected::RawState::starting ||
+                             header.state == injected::RawState::recording);
+    if (!unfinished || !records_on(pid, folder)) return false;
+    started.still_running.push_back(pid);
+    return true;
+  });
+}
+
 RecordedStart start(const std::vector<std::string>& command,
                     const std::map<std::string, std::string>& environment,
                     const std::function<bool()>& enough) {
@@ -53,13 +88,10 @@ RecordedStart start(const std::vector<std::string>& command,
   const doctor::WatchedProgram watched = doctor::watch_measured(command, environment, enough);
   started.wall_s = seconds_since(begin_ns);
   started.exit_code = watched.exit_code;
-  if (watched.diagnosis && !watched.diagnosis->findings.empty()) {
-    const Finding& finding = watched.diagnosis->findings.front();
-    started.no_cuda =
-        fmt::format("{} [launchgap doctor --explain {}]", finding.sentence, finding.code);
-  } else {
-    started.not_started = watched.problem;
-  }
+  started.signal = watched.signal;
+  started.not_started = watched.problem;
+  if (watched.diagnosis && !watched.diagnosis->findings.empty())
+    started.no_recorder = why_no_recorder(watched.diagnosis->findings.front());
   return started;
 }
 
@@ -125,11 +157,17 @@ RecordedStart start_recorded(const std::vector<std::string>& command,
   const std::string library = record_library().string();
   std::map<std::string, std::string> environment = {{injected::kFolderVariable, folder.string()},
                                                     {kInjection, library}};
-  if (!is_set(kNvtxInjection)) environment[kNvtxInjection] = library;
+  if (!is_set(kNvtxInjection) && settings.level != injected::kClockAlone)
+    environment[kNvtxInjection] = library;
   RecordedStart started =
       start(command, environment, [&] { return !raw_recordings(folder).empty(); });
   started.files = raw_recordings(folder);
-  if (!started.files.empty()) started.no_cuda.clear();
+  if (!fs::exists(folder)) {
+    started.no_recorder = fmt::format("{} was taken away while the program ran", folder.string());
+  } else if (!started.files.empty()) {
+    started.no_recorder.clear();
+  }
+  set_apart_running(started, folder);
   return started;
 }
 

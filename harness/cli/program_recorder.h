@@ -13,11 +13,12 @@ namespace launchgap::cli {
 /// One start of the program.
 struct RecordedStart {
   int exit_code = 0;        // the program's own, 128 + signal, or a shell's 126 and 127
+  int signal = 0;           // that ended it; 0: none did
   std::string not_started;  // why; empty if it was started
   double wall_s = 0;
   std::vector<std::filesystem::path> files;  // raw recordings, by process
-  /// If no process of it initialised CUDA: why, as the doctor says it.
-  std::string no_cuda;
+  std::vector<long> still_running;           // processes that are recorded on: not among the files
+  std::string no_recorder;                   // why no process of it was recorded
 };
 
 /// The folder of raw recordings beside a session's, while there is no session: what a recording

@@ -87,10 +87,12 @@ void make_session(const RecordCommand& asked,
   recording::finish_import(asked.output);
 }
 
-/// Starts the program as often as was asked for, unless it fails. Returns the last one's exit code.
+/// Starts the program as often as was asked for, unless it fails. Returns the last one's exit code;
+/// `keeps` becomes true where a process of it lives on.
 int record_starts(const RecordCommand& asked,
                   const fs::path& folder,
-                  std::vector<fs::path>& files) {
+                  std::vector<fs::path>& files,
+                  bool& keeps) {
   const injected::Settings settings = settings_of(asked);
   int exit_code = 0;
   for (int run = 0; run < asked.runs; ++run) {
@@ -102,14 +104,21 @@ int record_starts(const RecordCommand& asked,
       return exit_code;
     }
     files.insert(files.end(), started.files.begin(), started.files.end());
-    if (started.files.empty()) {
-      say("launchgap: nothing was recorded, since the program did not initialise CUDA. {}",
-          started.no_cuda);
+    for (const long pid : started.still_running) {
+      keeps = true;
+      say("launchgap: process {} of the program still runs and is recorded on: when it has ended, "
+          "`launchgap import {}/*/{}.*.raw -o …` makes its session.",
+          pid,
+          folder.string(),
+          pid);
+    }
+    if (!started.no_recorder.empty()) {
+      say("launchgap: nothing was recorded: {}", started.no_recorder);
       return exit_code;
     }
     if (exit_code != 0) {
-      const std::string how = exit_code > 128 ? fmt::format("by signal {}", exit_code - 128)
-                                              : fmt::format("with {}", exit_code);
+      const std::string how = started.signal != 0 ? fmt::format("by signal {}", started.signal)
+                                                  : fmt::format("with {}", exit_code);
       say("launchgap: start {} of {} ended {}; what was recorded is kept.",
           run + 1,
           asked.runs,
@@ -148,10 +157,11 @@ ExitCode record(const RecordCommand& asked) {
   make_output_folder(asked.output);
   RawFolder folder(asked.output);
   std::vector<fs::path> files;
+  bool keeps = false;  // raw recordings, of what still runs
   // Whatever becomes of the recording, the program's exit code is its own.
   std::vector<RecordingCost> costs;
   const int program = asked.cost ? measure_costs(asked, folder.path(), files, costs)
-                                 : record_starts(asked, folder.path(), files);
+                                 : record_starts(asked, folder.path(), files, keeps);
   try {
     if (!files.empty()) make_session(asked, files, costs);
   } catch (const recording::NothingRecorded& nothing) {
@@ -162,6 +172,7 @@ ExitCode record(const RecordCommand& asked) {
         error.what(),
         folder.path().string());
   }
+  if (keeps) folder.keep();
   std::error_code ignored;
   if (made) fs::remove(asked.output, ignored);  // if there is nothing in it
   return static_cast<ExitCode>(program);
@@ -206,11 +217,12 @@ void add_record(CLI::App& app, Action& action, const std::vector<std::string>& c
                    options->seconds,
                    "Record for so many seconds of each process; the program goes on")
       ->check(number_between(0.1, 1e7));
-  command->add_flag("--cost",
-                    options->cost,
-                    "Also start it without recording, and at each level, in turns: what each adds "
-                    "to a start and to a launch call. --runs are the rounds, 10 if not told; from "
-                    "6 on there are intervals");
+  command->add_flag(
+      "--cost",
+      options->cost,
+      "Also start it without recording, and at each level, in turns: what each adds "
+      "to a start and to a recorded call. --runs are the rounds, 10 if not told; from "
+      "6 on there are intervals");
   command->add_flag("--no-report", options->no_page, "Leave out report.html");
   command->footer(
       "Example: launchgap record --runs 10 -o results/train -- python train.py --steps 100\n"

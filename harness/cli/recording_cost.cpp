@@ -11,7 +11,6 @@
 #include "harness/cli/console.h"
 #include "harness/cli/program_recorder.h"
 #include "harness/core/text.h"
-#include "harness/import/launches.h"
 #include "harness/import/recording.h"
 #include "harness/import/recording_costs.h"
 #include "harness/injected/raw_recording.h"
@@ -35,14 +34,13 @@ std::optional<double> ran_ns(const std::vector<fs::path>& files) {
   return files.empty() ? std::nullopt : std::optional(sum);
 }
 
-std::uint64_t launches_in(const std::vector<fs::path>& files) {
-  std::uint64_t launches = 0;
+recording::RecordedCalls calls_in(const std::vector<fs::path>& files) {
+  recording::RecordedCalls calls;
   for (const fs::path& file : files) {
-    const recording::Recording recording = recording::read_recording(file);
-    for (const recording::Process& process : recording.processes)
-      launches += recording::launches_of(process, 0).counts.launches;
+    for (const recording::Process& process : recording::read_recording(file).processes)
+      calls.add(process);
   }
-  return launches;
+  return calls;
 }
 
 /// Without recording, and then by level.
@@ -57,7 +55,7 @@ class Rounds {
         folder_(folder),
         levels_(levels),
         starts_(1 + levels.size()),
-        launches_(levels.size(), 0) {}
+        calls_(levels.size()) {}
 
   /// False if a start failed.
   bool run(int round) {
@@ -77,7 +75,7 @@ class Rounds {
             recording::cost_of(levels_[level],
                                std::span(starts_[0]).first(whole_rounds),
                                std::span(starts_[1 + level]).first(whole_rounds),
-                               launches_[level]));
+                               calls_[level]));
     }
     return std::move(measured_);
   }
@@ -96,14 +94,13 @@ class Rounds {
       measured_.problem =
           !started.not_started.empty() ? started.not_started
           : started.files.empty()
-              ? "nothing was recorded, since the program did not initialise CUDA. " +
-                    started.no_cuda
+              ? "nothing was recorded: " + started.no_recorder
               : fmt::format(
                     "a start ended with {}, so there are {} rounds", started.exit_code, round);
       return false;
     }
     if (way == 0) return true;
-    if (launches_[way - 1] == 0) launches_[way - 1] = launches_in(started.files);
+    if (calls_[way - 1].count == 0) calls_[way - 1] = calls_in(started.files);
     if (settings.level == settings_.level) {
       measured_.files.insert(measured_.files.end(), started.files.begin(), started.files.end());
     } else {
@@ -117,7 +114,7 @@ class Rounds {
   const fs::path& folder_;
   const std::vector<std::string>& levels_;
   std::vector<std::vector<recording::TimedStart>> starts_;
-  std::vector<std::uint64_t> launches_;
+  std::vector<recording::RecordedCalls> calls_;
   MeasuredCosts measured_;
 };
 
@@ -150,13 +147,12 @@ MeasuredCosts measure_recording_costs(const std::vector<std::string>& command,
 std::string cost_text(const std::vector<RecordingCost>& costs) {
   if (costs.empty()) return "";
   std::vector<std::vector<std::string>> rows = {
-      {"recording", "adds to a launch call", "adds to a start"}};
+      {"recording", "adds to a recorded call", "adds to a start"}};
   for (const RecordingCost& cost : costs) {
     rows.push_back({cost.level,
-                    cost.launch_ns
-                        ? ns_text(*cost.launch_ns) +
-                              interval_text(cost.launch_low_ns, cost.launch_high_ns, ns_text)
-                        : "–",
+                    cost.call_ns ? ns_text(*cost.call_ns) +
+                                       interval_text(cost.call_low_ns, cost.call_high_ns, ns_text)
+                                 : "–",
                     seconds_text(cost.wall_s) +
                         interval_text(cost.wall_low_s, cost.wall_high_s, seconds_text)});
   }

@@ -4,6 +4,22 @@ namespace launchgap {
 
 volatile std::sig_atomic_t stop_signal = 0;
 
+namespace {
+
+struct sigaction broken_pipe_before {};  // by default, as it is where nobody asked
+
+}  // namespace
+
+void ignore_broken_pipes() noexcept {
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignored, &broken_pipe_before);
+}
+
+void restore_broken_pipes() noexcept {
+  sigaction(SIGPIPE, &broken_pipe_before, nullptr);
+}
+
 SignalWatch::SignalWatch() {
   stop_signal = 0;
   struct sigaction action {};

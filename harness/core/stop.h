@@ -10,6 +10,11 @@ namespace launchgap {
 /// The last of SIGINT, SIGTERM and SIGHUP that arrived while it was watched for; 0: none.
 extern volatile std::sig_atomic_t stop_signal;
 
+/// Ignores SIGPIPE from here on; to be called once, first of all.
+void ignore_broken_pipes() noexcept;
+/// In a child that becomes another program: what SIGPIPE did when this one was started.
+void restore_broken_pipes() noexcept;
+
 /// Notes them for as long as it lives. A SIGHUP that the caller ignores, as `nohup` does, stays
 /// ignored.
 class SignalWatch {

@@ -50,6 +50,7 @@ Diagnosis diagnose_process(std::string_view pid);
 
 struct WatchedProgram {
   int exit_code = 0;                   // to exit with: the program's own, or a shell's 126 or 127
+  int signal = 0;                      // that ended it; 0: none did
   std::optional<Diagnosis> diagnosis;  // whether the program was on the GPU
   std::string problem;                 // why there is no diagnosis
 };

@@ -34,7 +34,8 @@ Diagnosis diagnose_program(const ProgramFacts& program) {
 }
 
 WatchedProgram diagnose_watched(const WatchResult& result) {
-  WatchedProgram watched{result.exit_code, std::nullopt, result.not_started};
+  WatchedProgram watched{
+      result.exit_code, result.facts.signal.value_or(0), std::nullopt, result.not_started};
   if (!watched.problem.empty()) return watched;
   try {
     watched.diagnosis = diagnose_program(result.facts);

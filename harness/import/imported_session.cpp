@@ -433,11 +433,12 @@ class Import {
           "{}: it has calls and no kernels, so it says what calls cost and nothing of what they "
           "started. {}",
           of,
-          torch ? "PyTorch's profiler records kernels with activities=[ProfilerActivity.CPU, "
-                  "ProfilerActivity.CUDA], unless another profiler has the GPU or the driver "
-                  "refuses"
-                : "nsys records kernels with `--trace=cuda`, unless it runs under WSL or the "
-                  "driver refuses"));
+          recording.recorder == "launchgap" ? "`launchgap record --level kernels` has them"
+          : torch ? "PyTorch's profiler records kernels with activities=[ProfilerActivity.CPU, "
+                    "ProfilerActivity.CUDA], unless another profiler has the GPU or the driver "
+                    "refuses"
+                  : "nsys records kernels with `--trace=cuda`, unless it runs under WSL or the "
+                    "driver refuses"));
     } else if (counts.kernels > 0 && counts.launches == 0) {
       lines_.push_back(fmt::format(
           "{}: it has kernels and no calls, so nothing tells when they were launched", of));

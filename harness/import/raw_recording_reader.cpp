@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -128,14 +129,41 @@ class RawReader {
         fmt::format("{}{}process {}", command, command.empty() ? "" : ", ", header.pid);
     lose("records that CUPTI lost", header.dropped);
     lose("records that cannot be read", header.unknown);
-    lose("ranges that came faster than they could be written", header.lost_ranges);
-    if (header.state == RawState::stopped)
+    lose("ranges of NVTX that could not be kept", header.lost_ranges);
+    switch (header.state) {
+      case RawState::ended:
+        return;
+      case RawState::stopped: {
+        const std::string reason = printable(text_of(header.reason), 400);
+        recording_.remarks.push_back(
+            fmt::format("recording stopped before the program: {}",
+                        reason.empty() ? "why could not be written" : reason));
+      }
+        return;
+      case RawState::starting:
+        recording_.remarks.emplace_back("the program ended while CUPTI was asked to record it");
+        return;
+      case RawState::recording:
+        recording_.remarks.emplace_back(
+            "the program was killed, ended by _exit, or took away what it takes to write: what it "
+            "did last is missing");
+        return;
+    }
+    throw Error("its state is {}, of a later launchgap: use that one",
+                static_cast<std::uint32_t>(header.state));
+  }
+
+  /// After all blocks, of which there are so many bytes.
+  void finish(const RawHeader& header, std::uint64_t bytes, std::uint64_t left_out) {
+    if (left_out > 0)
       recording_.remarks.push_back(
-          fmt::format("recording stopped before the program: {}", text_of(header.reason)));
-    if (header.state == RawState::recording)
+          fmt::format("{} bytes at its end are damaged, and were left out", left_out));
+    if (header.bytes > bytes + left_out)
       recording_.remarks.push_back(
-          "the program ended without a word to its recorder, as one that is killed does: what it "
-          "did last is missing");
+          fmt::format("{} bytes of it are missing", header.bytes - bytes - left_out));
+    if (failed_launches_ > 0)
+      recording_.remarks.push_back(
+          fmt::format("{} launch calls returned an error, and count for none", failed_launches_));
   }
 
   void take_block(std::string_view bytes) {
@@ -178,10 +206,16 @@ class RawReader {
         take_gpu(entries);
         return;
       case RawTag::call:
-        take_call(entries, Domain::driver);
+        take_call(entries, Domain::driver, false);
         return;
       case RawTag::runtime_call:
-        take_call(entries, Domain::runtime);
+        take_call(entries, Domain::runtime, false);
+        return;
+      case RawTag::failed_call:
+        take_call(entries, Domain::driver, true);
+        return;
+      case RawTag::failed_runtime_call:
+        take_call(entries, Domain::runtime, true);
         return;
       case RawTag::kernel_run: {
         activity::KernelRun run;
@@ -285,17 +319,21 @@ class RawReader {
     recording_.gpus.push_back(std::move(gpu));
   }
 
-  void take_call(Entries& entries, Domain domain) {
+  void take_call(Entries& entries, Domain domain, bool failed) {
     activity::Call call;
     take_times(entries, call);
     call.thread = thread(entries);
     const auto id = entries.number_of<std::uint32_t>();
-    const auto [known, added] = calls_.try_emplace({domain, id});
+    const auto [known, added] = calls_.try_emplace({domain, id, failed});
     if (added) {
       std::string name(name_of_call(domain, id));
       if (name.empty()) name = fmt::format("call {}", id);
-      known->second = {process_->trace.name_index(name.c_str()), purpose_of(name)};
+      // What failed did nothing of what it is for, and no rule takes it for that.
+      const activity::Purpose purpose = failed ? activity::Purpose::other : purpose_of(name);
+      if (failed) name += " (failed)";
+      known->second = {process_->trace.name_index(name.c_str()), purpose};
     }
+    if (failed && is_launch(purpose_of(name_of_call(domain, id)))) ++failed_launches_;
     call.domain = domain;
     call.id = known->second.first;
     call.purpose = known->second.second;
@@ -334,7 +372,9 @@ class RawReader {
   Process* process_;
   std::vector<std::uint32_t> names_, streams_;
   std::vector<activity::KernelRun> kernels_;
-  std::map<std::pair<Domain, std::uint32_t>, std::pair<std::uint32_t, activity::Purpose>> calls_;
+  std::map<std::tuple<Domain, std::uint32_t, bool>, std::pair<std::uint32_t, activity::Purpose>>
+      calls_;
+  std::uint64_t failed_launches_ = 0;
   std::int64_t last_ns_ = 0;
   std::uint32_t last_correlation_ = 0;
 };
@@ -350,29 +390,31 @@ Recording read_raw_recording(const std::filesystem::path& file) {
   recording.file = file;
   std::ifstream in(file, std::ios::binary);
   RawHeader header{};
-  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) throw Error("its head is cut off");
+  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) {
+    recording.processes.emplace_back();
+    recording.remarks.emplace_back("its head is cut off: its process could not write");
+    return recording;
+  }
   RawReader reader(recording);
   reader.take_header(header);
   std::string bytes;
-  bool torn = false;
+  std::uint64_t whole = 0;
   for (;;) {
     stop_if_asked();
     RawBlock block{};
-    in.read(reinterpret_cast<char*>(&block), sizeof block);
-    if (in.gcount() == 0) break;
-    torn = in.gcount() < static_cast<std::streamsize>(sizeof block) ||
-           block.magic != RawBlock::kMagic || block.bytes > RawBlock::kMost;
-    if (torn) break;
+    if (!in.read(reinterpret_cast<char*>(&block), sizeof block)) break;
+    if (block.magic != RawBlock::kMagic || block.bytes > RawBlock::kMost) break;
     bytes.resize(block.bytes);
-    in.read(bytes.data(), block.bytes);
-    torn = in.gcount() < static_cast<std::streamsize>(block.bytes) ||
-           (!injected::raw_checksums_are_right &&
-            injected::raw_checksum(reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   bytes.size()) != block.checksum);
-    if (torn) break;
+    if (!in.read(bytes.data(), block.bytes)) break;
+    if (!injected::raw_checksums_are_right &&
+        injected::raw_checksum(reinterpret_cast<const unsigned char*>(bytes.data()),
+                               bytes.size()) != block.checksum)
+      break;
     reader.take_block(bytes);
+    whole += sizeof block + block.bytes;
   }
-  if (torn) recording.remarks.emplace_back("its last block is not whole, and was left out");
+  const std::uint64_t length = std::filesystem::file_size(file) - sizeof header;
+  reader.finish(header, whole, length - std::min(whole, length));
   return recording;
 }
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <pthread.h>
 #include <string_view>
 #include <unistd.h>
 #include <unordered_map>
@@ -81,11 +83,32 @@ struct OpenRanges {
   std::array<OpenRange, kMostDepth> ranges;
 };
 
-/// The calling thread's stack of a domain; null beyond as many domains as a program has.
+constexpr std::size_t kMostDomains = 16;
+using Stacks = std::array<OpenRanges*, kMostDomains>;
+thread_local Stacks* own_stacks = nullptr;
+thread_local bool thread_is_over = false;
+
+/// By which the stacks go away with their thread; made before any function is installed.
+pthread_key_t stacks_key{};
+
+bool make_stacks_key() {
+  return pthread_key_create(&stacks_key, [](void* stacks) {
+           thread_is_over = true;
+           own_stacks = nullptr;
+           for (OpenRanges* stack : *static_cast<Stacks*>(stacks)) delete stack;
+           delete static_cast<Stacks*>(stacks);
+         }) == 0;
+}
+
+/// The calling thread's stack of a domain; null where there is none and none can be made.
 OpenRanges* open_ranges(const void* domain) {
-  constexpr std::size_t kMostDomains = 8;
-  thread_local std::array<OpenRanges*, kMostDomains> stacks{};
-  for (OpenRanges*& stack : stacks) {
+  if (thread_is_over) return nullptr;
+  if (!own_stacks) {
+    own_stacks = new (std::nothrow) Stacks{};
+    if (!own_stacks) return nullptr;
+    pthread_setspecific(stacks_key, own_stacks);
+  }
+  for (OpenRanges*& stack : *own_stacks) {
     if (!stack) {
       stack = new (std::nothrow) OpenRanges;
       if (stack) stack->domain = domain;
@@ -96,12 +119,22 @@ OpenRanges* open_ranges(const void* domain) {
   return nullptr;
 }
 
+void lose_range() {
+  if (Recorder* const recorder = Recorder::get()) recorder->lose_range();
+}
+
 template <class SetName>
 int push_range(const void* domain, SetName&& set) {
   OpenRanges* const stack = open_ranges(domain);
-  if (!stack) return NVTX_NO_PUSH_POP_TRACKING;
+  if (!stack) {
+    lose_range();
+    return NVTX_NO_PUSH_POP_TRACKING;
+  }
   const int depth = stack->depth++;
-  if (depth >= OpenRanges::kMostDepth) return depth;
+  if (depth >= OpenRanges::kMostDepth) {
+    lose_range();
+    return depth;
+  }
   OpenRange& range = stack->ranges[static_cast<std::size_t>(depth)];
   const Recorder* const recorder = Recorder::get();
   range.begin_ns = recorder ? recorder->now_ns() : 0;
@@ -142,7 +175,11 @@ nvtxRangeId_t start_range(SetName&& set) {
   StartedRanges& ranges = started();
   constexpr std::size_t kMostOpen = 100'000;  // of a program that forgets to end them
   const std::lock_guard lock(ranges.mutex);
-  if (ranges.open.size() < kMostOpen) ranges.open.try_emplace(++ranges.last, range);
+  if (ranges.open.size() >= kMostOpen) {
+    lose_range();
+    return 0;  // no range has it
+  }
+  ranges.open.try_emplace(++ranges.last, range);
   return ranges.last;
 }
 
@@ -264,7 +301,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
   using namespace launchgap::injected;
   const auto* const callbacks =
       static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
-  if (!callbacks) return 0;
+  if (!callbacks || !make_stacks_key()) return 0;
   install(*callbacks,
           NVTX_CB_MODULE_CORE,
           std::to_array({hook(NVTX_CBID_CORE_RangePushEx, push_ex),

@@ -31,4 +31,9 @@ RangeRing* RangeRings::add() noexcept {
   }
 }
 
+void RangeRings::remove(const RangeRing* ring) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(rings_, [&](const std::unique_ptr<RangeRing>& one) { return one.get() == ring; });
+}
+
 }  // namespace launchgap::injected

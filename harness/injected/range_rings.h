@@ -44,19 +44,25 @@ class RangeRings {
   /// A new one; null if there is no memory for it.
   RangeRing* add() noexcept;
 
-  /// Takes all that wait: use(range) for each.
+  /// Takes all that wait: use(range) for each. No thread that adds a ring waits for that.
   template <class Use>
   void drain(Use&& use) {
-    const std::lock_guard lock(mutex_);
+    std::vector<RangeRing*> rings;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const std::unique_ptr<RangeRing>& ring : rings_) rings.push_back(ring.get());
+    }
     EndedRange range;
-    std::erase_if(rings_, [&](const std::unique_ptr<RangeRing>& ring) {
+    for (RangeRing* const ring : rings) {
       const bool abandoned = ring->abandoned;
       while (ring->take(range)) use(range);
-      return abandoned;
-    });
+      if (abandoned) remove(ring);
+    }
   }
 
  private:
+  void remove(const RangeRing* ring);
+
   std::mutex mutex_;  // a thread takes it with its first range
   std::vector<std::unique_ptr<RangeRing>> rings_;
 };

@@ -73,18 +73,21 @@ void RawFile::flush() {
                 static_cast<std::uint32_t>(count),
                 raw_checksum(block_.data() + sizeof(RawBlock), count)};
   std::memcpy(block_.data(), &head, sizeof head);
-  if (failure_.empty()) append(block_.data(), used_);
+  // Where descriptors are scarce for a moment, the block may wait and grow.
+  const bool full = used_ + kLongestEntry > room_;
+  if (failure_.empty() && !append(block_.data(), used_, full) && failure_.empty()) return;
   used_ = sizeof(RawBlock);
   last_time_ = 0;
   last_correlation_ = 0;
 }
 
-bool RawFile::append(const unsigned char* data, std::size_t count) {
+bool RawFile::append(const unsigned char* data, std::size_t count, bool must) {
   if (end_ - sizeof header + count > limit_) {
     failure_ = "its limit of " + std::to_string(limit_) + " bytes is reached";
     return false;
   }
   const int file = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0 && !must && (errno == EMFILE || errno == ENFILE)) return false;
   if (file < 0 || write_at(file, data, count, end_) != count) {
     failure_ = std::string("its file cannot be written: ") + std::strerror(errno);
     // A torn block would be there for nothing.

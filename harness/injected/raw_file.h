@@ -65,7 +65,9 @@ class RawFile {
  private:
   static constexpr std::size_t kLongestEntry = kLongestText + 256;
 
-  bool append(const unsigned char* data, std::size_t count);
+  /// False if it was not written: for good, with failure_, or for now, which it is not if it
+  /// `must`.
+  bool append(const unsigned char* data, std::size_t count, bool must);
 
   std::string path_;
   std::uint64_t limit_ = 0;

@@ -80,12 +80,13 @@ enum class RawTag : std::uint8_t {
   kernel_run,  // begin, duration, correlation, stream, kernel
   copy,        // begin, duration, correlation, stream, bytes
   fill,
-  overhead,  // begin, duration, correlation, kind as CUPTI has it
-  wait,      // begin, duration, correlation, type
-  memory,    // time, address, bytes, pool, correlation, kind, release, GPU
-  graph,     // begin, duration, correlation, stream, graph
-  range,     // begin, duration, thread, name
-  last = range,
+  overhead,     // begin, duration, correlation, kind as CUPTI has it
+  wait,         // begin, duration, correlation, type
+  memory,       // time, address, bytes, pool, correlation, kind, release, GPU
+  graph,        // begin, duration, correlation, stream, graph
+  range,        // begin, duration, thread, name
+  failed_call,  // as a call, which returned an error
+  failed_runtime_call,
 };
 
 /// A fuzzer takes every block as whole, or it would see none from within.

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <string_view>
 
 namespace launchgap::injected {
@@ -17,13 +16,6 @@ const Record& as(const Activity* activity) {
 
 std::size_t mix(std::size_t sum, std::uint64_t number) {
   return (sum ^ number) * 0x9E3779B97F4A7C15u;
-}
-
-/// A function of the driver, which is loaded; null if it has none.
-template <class Function>
-Function* driver_function(const char* name) {
-  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return driver ? reinterpret_cast<Function*>(dlsym(driver, name)) : nullptr;
 }
 
 }  // namespace
@@ -101,7 +93,9 @@ void RecordEncoder::times(std::uint64_t start, std::uint64_t end, std::uint32_t 
 void RecordEncoder::call(const ApiActivity& api, bool runtime) {
   if (api.call >= kMostCalls || !kept_calls_[runtime].test(api.call)) return;
   const std::uint32_t thread = thread_index(api.thread);
-  file_.begin(runtime ? RawTag::runtime_call : RawTag::call);
+  const bool failed = api.return_value != 0;
+  file_.begin(runtime ? (failed ? RawTag::failed_runtime_call : RawTag::runtime_call)
+                      : (failed ? RawTag::failed_call : RawTag::call));
   times(api.start, api.end, api.correlation);
   file_.number(thread);
   file_.number(api.call);
@@ -228,23 +222,18 @@ void RecordEncoder::describe_gpu(std::uint32_t number) {
   constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_…
   if (number >= gpus_.size() || gpus_.test(number)) return;
   gpus_.set(number);
-  auto* const get = driver_function<int(int*, int)>("cuDeviceGet");
-  auto* const get_name = driver_function<int(char*, int, int)>("cuDeviceGetName");
-  auto* const attribute = driver_function<int(int*, int, int)>("cuDeviceGetAttribute");
-  auto* const memory = driver_function<int(std::size_t*, int)>("cuDeviceTotalMem_v2");
-  auto* uuid = driver_function<int(unsigned char*, int)>("cuDeviceGetUuid_v2");
-  if (!uuid) uuid = driver_function<int(unsigned char*, int)>("cuDeviceGetUuid");
   int device = 0, major = 0, minor = 0;
   char name[256] = {};
   std::size_t bytes = 0;
   unsigned char identity[16] = {};
-  if (get && get(&device, static_cast<int>(number)) == 0) {
-    if (get_name && get_name(name, sizeof name - 1, device) != 0) name[0] = '\0';
-    if (attribute &&
-        (attribute(&major, kMajor, device) != 0 || attribute(&minor, kMinor, device) != 0))
+  if (driver_.get && driver_.get(&device, static_cast<int>(number)) == 0) {
+    if (driver_.name && driver_.name(name, sizeof name - 1, device) != 0) name[0] = '\0';
+    if (driver_.attribute && (driver_.attribute(&major, kMajor, device) != 0 ||
+                              driver_.attribute(&minor, kMinor, device) != 0))
       major = minor = 0;
-    if (memory && memory(&bytes, device) != 0) bytes = 0;
-    if (uuid && uuid(identity, device) != 0) std::memset(identity, 0, sizeof identity);
+    if (driver_.memory && driver_.memory(&bytes, device) != 0) bytes = 0;
+    if (driver_.uuid && driver_.uuid(identity, device) != 0)
+      std::memset(identity, 0, sizeof identity);
   }
   file_.begin(RawTag::gpu);
   file_.number(number);

@@ -13,9 +13,21 @@
 
 namespace launchgap::injected {
 
+/// What the driver says of its GPUs. Looked up before the writer needs it: the loader may be held
+/// by a thread that waits for the writer.
+struct DriverFunctions {
+  int (*get)(int* device, int ordinal) = nullptr;
+  int (*name)(char* name, int room, int device) = nullptr;
+  int (*attribute)(int* value, int attribute, int device) = nullptr;
+  int (*memory)(std::size_t* bytes, int device) = nullptr;
+  int (*uuid)(unsigned char* uuid, int device) = nullptr;
+};
+
 class RecordEncoder {
  public:
   RecordEncoder(RawFile& file, const CuptiLibrary& cupti) : file_(file), cupti_(cupti) {}
+
+  void set_driver(const DriverFunctions& driver) { driver_ = driver; }
 
   /// Calls of other functions are passed over: an old CUPTI records those of all.
   void keep_driver_call(std::uint32_t call) { keep(0, call); }
@@ -68,6 +80,7 @@ class RecordEncoder {
 
   RawFile& file_;
   const CuptiLibrary& cupti_;
+  DriverFunctions driver_;
   std::array<Calls, 2> kept_calls_;
   std::unordered_map<std::uint32_t, std::uint32_t> threads_;
   std::unordered_map<Place, std::uint32_t, Hash> places_;

@@ -10,8 +10,10 @@
 #include <dlfcn.h>
 #include <exception>
 #include <fcntl.h>
+#include <sched.h>
 #include <span>
 #include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -63,6 +65,45 @@ void copy_file(char (&to)[n], const char* path) {
   }
 }
 
+/// While it lives, a file that becomes too large for the process's limit ends a write, and not the
+/// program.
+class FileLimitIgnored {
+ public:
+  FileLimitIgnored() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~FileLimitIgnored() {
+    if (sigismember(&before_, SIGXFSZ) == 1) return;
+    const timespec none{};
+    sigtimedwait(&signal_, nullptr, &none);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  FileLimitIgnored(const FileLimitIgnored&) = delete;
+  FileLimitIgnored& operator=(const FileLimitIgnored&) = delete;
+
+ private:
+  sigset_t signal_{}, before_{};
+};
+
+/// Whether no thread but this one is left: main has ended by pthread_exit(), and so have all
+/// others. The C library ends a process with its last thread, and this one must not be it.
+bool is_last_thread() {
+  struct stat facts {};
+  constexpr nlink_t kSelfAndLeader = 4;  // with "." and ".."
+  if (stat("/proc/self/task", &facts) != 0 || facts.st_nlink != kSelfAndLeader) return false;
+  char text[512];
+  const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t got = read(file, text, sizeof text - 1);
+  close(file);
+  if (got <= 0) return false;
+  text[got] = '\0';
+  const char* const name_end = std::strrchr(text, ')');
+  return name_end && name_end[1] == ' ' && name_end[2] == 'Z';
+}
+
 /// Of a distributed job, by whoever started it; -1 if nobody says.
 std::int64_t rank_of_environment() {
   for (const char* name : {"RANK",
@@ -89,6 +130,7 @@ Recorder* Recorder::get() {
 void Recorder::start() noexcept {
   if (instance.load()) return;
   const std::int64_t begin_ns = ns_of(CLOCK_MONOTONIC);
+  const FileLimitIgnored ignored;
   Recorder* recorder = nullptr;
   try {
     const auto settings = Settings::of_environment();
@@ -140,7 +182,7 @@ bool Recorder::prepare() {
   header.cupti_version = cupti_.version;
   copy_text(header.cupti_path, cupti_.path);
   file_.write_header();
-  if (!buffers_.reserve()) {
+  if (!buffers_.begin()) {
     copy_text(header.reason, "there is no memory for CUPTI's records");
     return false;
   }
@@ -162,6 +204,17 @@ bool Recorder::find_driver() {
   }
   header.cuda_version = static_cast<std::uint32_t>(cuda);
   header.simulated = dlsym(driver, "launchgap_fake_library") ? 1 : 0;
+  DriverFunctions functions;
+  const auto find = [&]<class Function>(Function*& function, const char* name) {
+    if (!function) function = reinterpret_cast<Function*>(dlsym(driver, name));
+  };
+  find(functions.get, "cuDeviceGet");
+  find(functions.name, "cuDeviceGetName");
+  find(functions.attribute, "cuDeviceGetAttribute");
+  find(functions.memory, "cuDeviceTotalMem_v2");
+  find(functions.uuid, "cuDeviceGetUuid_v2");
+  find(functions.uuid, "cuDeviceGetUuid");
+  encoder_.set_driver(functions);
   return true;
 }
 
@@ -255,7 +308,12 @@ bool Recorder::start_thread() {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int failed = pthread_create(&thread_, nullptr, run_thread, this);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  // Not in the class of a program that runs in real time.
+  pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+  const int failed = pthread_create(&thread_, &attributes, run_thread, this);
+  pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (failed != 0) {
     copy_text(file_.header.reason,
@@ -282,6 +340,12 @@ void Recorder::wait_for_end() {
 void* Recorder::run_thread(void* recorder) {
   auto* const self = static_cast<Recorder*>(recorder);
   pthread_setname_np(pthread_self(), "launchgap");
+  // Where the program's thread keeps to one CPU, this one leaves it.
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) == 1) {
+    std::memset(&cpus, 0xFF, sizeof cpus);
+    sched_setaffinity(0, sizeof cpus, &cpus);
+  }
   try {
     self->run();
   } catch (const std::exception&) {
@@ -303,8 +367,9 @@ void Recorder::run() {
     sem_clockwait(&work_, CLOCK_MONOTONIC, &until);
     if (asked_to_end_) break;
     const std::int64_t now = ns_of(CLOCK_MONOTONIC);
-    const bool flushes = now - flushed_ns >= kFlushNs;
+    const bool flushes = now - flushed_ns >= kFlushNs || buffers_.scarce();
     if (flushes) flushed_ns = now;
+    if (flushes && is_last_thread()) break;
     collect(flushes, false);
     if (stopped_) continue;
     if (const char* const failure = file_.failure()) stop(failure);
@@ -333,7 +398,7 @@ void Recorder::collect(bool flushed, bool forced) {
   std::size_t dropped = 0;
   if (cupti_.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == kSuccess)
     file_.header.dropped += dropped;
-  file_.header.dropped += refused_buffers_.exchange(0);
+  file_.header.dropped += scratched_.exchange(0);
   file_.header.lost_ranges += lost_ranges_.exchange(0);
   file_.flush();
   file_.header.writing_ns = ns_of(CLOCK_THREAD_CPUTIME_ID);
@@ -341,9 +406,9 @@ void Recorder::collect(bool flushed, bool forced) {
 }
 
 void Recorder::stop(const std::string& reason) {
-  disable();
   collect(true, true);
   stopped_ = true;
+  disable();
   copy_text(file_.header.reason, reason);
   file_.header.state = RawState::stopped;
   file_.write_header();
@@ -359,6 +424,8 @@ void Recorder::disable() {
                           kDriverApi,
                           kRuntimeApi})
     cupti_.cuptiActivityDisable(kind);
+  if (subscriber_) cupti_.cuptiUnsubscribe(subscriber_);
+  subscriber_ = nullptr;
 }
 
 void Recorder::end() {
@@ -374,6 +441,8 @@ void Recorder::end() {
     file_.header.state = RawState::ended;
   }
   file_.write_header();
+  // Some drivers crash in a process that ends while it is recorded.
+  disable();
 }
 
 // --- On the program's threads ---
@@ -390,12 +459,14 @@ void Recorder::buffer_requested(std::uint8_t** buffer, std::size_t* bytes, std::
   *bytes = RecordBuffers::kBytes;
   Recorder* const self = get();
   *buffer = self ? self->buffers_.take() : nullptr;
+  if (self && self->buffers_.scarce()) sem_post(&self->work_);
   if (*buffer) return;
-  if (self) self->refused_buffers_.fetch_add(1, std::memory_order_relaxed);
   if (self && self->scratch_) {
+    // CUPTI does not count what is lost in there.
+    self->scratched_.fetch_add(1, std::memory_order_relaxed);
     *buffer = self->scratch_;
   } else {
-    *bytes = 0;
+    *bytes = 0;  // it counts what it drops
   }
 }
 
@@ -406,8 +477,7 @@ void Recorder::buffer_completed(Context,
                                 std::size_t valid_bytes) {
   Recorder* const self = get();
   if (!self || !buffer || buffer == self->scratch_) return;
-  self->buffers_.give_back_full(buffer, valid_bytes);
-  sem_post(&self->work_);
+  if (self->buffers_.give_back_full(buffer, valid_bytes)) sem_post(&self->work_);
 }
 
 namespace {
@@ -419,22 +489,28 @@ struct OwnRing {
 };
 thread_local OwnRing own_ring;
 
-pthread_key_t make_ring_key() {
-  pthread_key_t key{};
-  pthread_key_create(&key, [](void* ring) { static_cast<RangeRing*>(ring)->abandoned = true; });
-  return key;
+/// By which a thread that ends gives its ring away; what it does after that is lost. False if a
+/// program has all keys there are.
+bool ring_key(pthread_key_t& key) {
+  static pthread_key_t made{};
+  static const bool ok = pthread_key_create(&made, [](void* ring) {
+                           own_ring.ring = nullptr;
+                           static_cast<RangeRing*>(ring)->abandoned = true;
+                         }) == 0;
+  key = made;
+  return ok;
 }
 
 }  // namespace
 
 void Recorder::keep(const EndedRange& range) noexcept {
-  static const pthread_key_t key = make_ring_key();
   if (own_ring.of != this) {
-    own_ring = {this, rings_.add()};
-    pthread_setspecific(key, own_ring.ring);
+    pthread_key_t key{};
+    own_ring = {this, ring_key(key) ? rings_.add() : nullptr};
+    if (own_ring.ring) pthread_setspecific(key, own_ring.ring);
   }
   if (!own_ring.ring || !own_ring.ring->put(range)) {
-    lost_ranges_.fetch_add(1, std::memory_order_relaxed);
+    lose_range();
   } else if (own_ring.ring->half_full()) {
     sem_post(&work_);
   }
@@ -445,6 +521,7 @@ void Recorder::at_exit() {
   if (!self || getpid() != owner) return;
   self->file_.header.ran_ns = ns_of(CLOCK_MONOTONIC) - self->started_ns_;
   if (self->settings_.level == kClockAlone) {
+    const FileLimitIgnored ignored;
     self->file_.header.state = RawState::ended;
     return self->file_.write_header();
   }

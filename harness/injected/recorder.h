@@ -31,6 +31,8 @@ class Recorder {
 
   /// By the thread that the range was on.
   void keep(const EndedRange& range) noexcept;
+  /// One that cannot be kept.
+  void lose_range() { lost_ranges_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   explicit Recorder(const Settings& settings) : settings_(settings) {}
@@ -70,7 +72,7 @@ class Recorder {
   RecordBuffers buffers_;
   RangeRings rings_;
   std::uint8_t* scratch_ = nullptr;  // for libraries that crash without a buffer
-  std::atomic<std::uint64_t> refused_buffers_{0}, lost_ranges_{0};
+  std::atomic<std::uint64_t> scratched_{0}, lost_ranges_{0};
   std::atomic<bool> asked_to_end_{false};
   bool stopped_ = false;
   std::int64_t started_ns_ = 0;

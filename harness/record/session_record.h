@@ -177,10 +177,11 @@ struct RecordingCost {
   double plain_wall_s = 0;  // the median start without
   double wall_s = 0;        // added to a start as a whole
   std::optional<double> wall_low_s, wall_high_s;
-  std::uint64_t launches = 0;  // calls of a start
-  /// Added to each launch call, of the time between the driver's initialisation and the program's
-  /// end; absent where a process had no end that it could tell, or no launches.
-  std::optional<double> launch_ns, launch_low_ns, launch_high_ns;
+  std::uint64_t calls = 0;  // that a start has recorded
+  /// Added to each recorded call, of the time between the driver's initialisation and the program's
+  /// end; absent where a process had no end that it could tell, where threads call at once, or
+  /// where no call is recorded.
+  std::optional<double> call_ns, call_low_ns, call_high_ns;
 
   static void fields(auto& self, auto&& field) {
     field("level", self.level);
@@ -189,10 +190,10 @@ struct RecordingCost {
     field("wall_s", self.wall_s);
     field("wall_low_s", self.wall_low_s);
     field("wall_high_s", self.wall_high_s);
-    field("launches", self.launches);
-    field("launch_ns", self.launch_ns);
-    field("launch_low_ns", self.launch_low_ns);
-    field("launch_high_ns", self.launch_high_ns);
+    field("calls", self.calls);
+    field("call_ns", self.call_ns);
+    field("call_low_ns", self.call_low_ns);
+    field("call_high_ns", self.call_high_ns);
   }
 };
 

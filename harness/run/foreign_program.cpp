@@ -49,7 +49,7 @@ pid_t start(const ProgramRequest& request) {
   }
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGPIPE, SIG_DFL);  // ignored here, and `yes | head` relies on ending by it
+  restore_broken_pipes();  // ignored here, and `yes | head` relies on ending by it
   if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) dup2(null, STDIN_FILENO);
   if (!printed.empty()) {
     const int file = open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

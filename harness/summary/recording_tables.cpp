@@ -208,14 +208,14 @@ Table record_costs_table() {
         "s"},
        {"wall_low_s", "The lower end of its 95 % interval.", &RecordingCost::wall_low_s, "s"},
        {"wall_high_s", "The upper end.", &RecordingCost::wall_high_s, "s"},
-       {"launches", "Launch calls of a start.", &RecordingCost::launches},
-       {"launch_ns",
-        "What recording adds to a launch call: the time between the driver's initialisation and "
-        "the program's end, with recording less without, for each launch call. 0 where the program "
-        "waits for the GPU anyway.",
-        &RecordingCost::launch_ns},
-       {"launch_low_ns", "The lower end of its 95 % interval.", &RecordingCost::launch_low_ns},
-       {"launch_high_ns", "The upper end.", [](Row row) { return row.launch_high_ns; }}});
+       {"calls", "Calls that a start has recorded, launches and others.", &RecordingCost::calls},
+       {"call_ns",
+        "What recording adds to a recorded call: the time between the driver's initialisation and "
+        "the program's end, with recording less without, for each of the calls. 0 where the "
+        "program waits for the GPU anyway; empty where several threads call at once.",
+        &RecordingCost::call_ns},
+       {"call_low_ns", "The lower end of its 95 % interval.", &RecordingCost::call_low_ns},
+       {"call_high_ns", "The upper end.", [](Row row) { return row.call_high_ns; }}});
 }
 
 namespace {

@@ -12,8 +12,8 @@ def cost_sentences(session: Session) -> list[str]:
     rows = session.details.tables.get("recording_costs", [])
     texts = []
     for row in rows:
-        call, start = (_added(row, "launch", "ns", 1), _added(row, "wall", "s", 1e9))
-        what = f"{call} to each launch call and {start} to a start" if call else f"{start} to a start"
+        call, start = (_added(row, "call", "ns", 1), _added(row, "wall", "s", 1e9))
+        what = f"{call} to each recorded call and {start} to a start" if call else f"{start} to a start"
         rounds, plain = count(int(row.get("rounds") or 0), "round"), quantity((row.get("plain_wall_s") or 0) * 1e9, "ns")
         texts.append(f"Recording {row['level']} adds {what} of {plain} ({rounds}).")
     if not rows and any(p["recorder"] == "launchgap" for device in session.devices for p in device.recordings):

@@ -11,11 +11,16 @@
 //   fork|exec|crash|kill|_exit   as they say; fork: the child launches nothing and goes on; exec:
 //                     the words behind are the next program's
 //   child N           a process of its own that launches N times
+//   outlive MS        a process of its own that launches once, and again after this one has ended
+//   leave             main ends by pthread_exit, which leaves the process to its other threads
+//   limit BYTES       no file may be longer from here on
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <pthread.h>
 #include <string>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -57,6 +62,12 @@ class Program {
       if (verb == "copies") copies(number());
       if (verb == "sleep") usleep(static_cast<useconds_t>(1000 * number()));
       if (verb == "child") child(number());
+      if (verb == "outlive") outlive(number());
+      if (verb == "limit") limit_files(number());
+      if (verb == "leave") {
+        say();
+        pthread_exit(nullptr);
+      }
       if (verb == "fork") fork_once();
       if (verb == "exec") become({words.begin() + static_cast<std::ptrdiff_t>(i), words.end()});
       if (verb == "exec") return;
@@ -174,6 +185,27 @@ class Program {
     waitpid(pid, nullptr, 0);
     counts_.calls += n;
     counts_.kernels += n;
+  }
+
+  void outlive(long ms) {
+    std::fflush(stdout);
+    if (fork() != 0) {
+      constexpr useconds_t kUntilItHasBegun = 400'000;
+      usleep(kUntilItHasBegun);
+      return;
+    }
+    setsid();
+    for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(descriptor);
+    Program own;
+    own.launch(1);
+    usleep(static_cast<useconds_t>(1000 * ms));
+    own.launch(1);
+    std::exit(0);
+  }
+
+  static void limit_files(long bytes) {
+    const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+    setrlimit(RLIMIT_FSIZE, &limit);
   }
 
   /// A child that has its parent's CUDA, and cannot use it.

@@ -22,6 +22,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
+#include "harness/core/stop.h"
 #include "harness/doctor/programs/process_files.h"
 #include "harness/doctor/programs/trace_folder.h"
 
@@ -121,8 +122,7 @@ pid_t start(const WatchRequest& request,
   if (pid == 0) {
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     signals.restore();
-    // Ignored here, and `yes | head` relies on ending by it.
-    std::signal(SIGPIPE, SIG_DFL);
+    restore_broken_pipes();  // ignored here, and `yes | head` relies on ending by it
     const int answer = fcntl(report[1], F_DUPFD_CLOEXEC, 10);
     share_account(environment);
     if (environment.contains("LD_DEBUG")) take_low_descriptors();
