@@ -21,7 +21,7 @@ struct Span {
   std::int64_t begin_ns, end_ns;
 };
 
-/// Calls that begin or end a capture, by time: a begin counts from its start, and an end to its
+/// Calls that begin or end a capture, by time: the one counts from its start, the other to its
 /// own.
 std::vector<CaptureCall> capture_calls(const activity::Trace& trace) {
   std::vector<CaptureCall> calls;

@@ -13,10 +13,10 @@
 #include <sched.h>
 #include <span>
 #include <string_view>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
+#include "harness/injected/own_process.h"
 #include "harness/trace/cupti/traced_calls.h"
 
 namespace launchgap::injected {
@@ -65,62 +65,6 @@ void copy_file(char (&to)[n], const char* path) {
   }
 }
 
-/// While it lives, a file that becomes too large for the process's limit ends a write, and not the
-/// program.
-class FileLimitIgnored {
- public:
-  FileLimitIgnored() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  ~FileLimitIgnored() {
-    if (sigismember(&before_, SIGXFSZ) == 1) return;
-    const timespec none{};
-    sigtimedwait(&signal_, nullptr, &none);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  FileLimitIgnored(const FileLimitIgnored&) = delete;
-  FileLimitIgnored& operator=(const FileLimitIgnored&) = delete;
-
- private:
-  sigset_t signal_{}, before_{};
-};
-
-/// Whether no thread but this one is left: main has ended by pthread_exit(), and so have all
-/// others. The C library ends a process with its last thread, and this one must not be it.
-bool is_last_thread() {
-  struct stat facts {};
-  constexpr nlink_t kSelfAndLeader = 4;  // with "." and ".."
-  if (stat("/proc/self/task", &facts) != 0 || facts.st_nlink != kSelfAndLeader) return false;
-  char text[512];
-  const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const ssize_t got = read(file, text, sizeof text - 1);
-  close(file);
-  if (got <= 0) return false;
-  text[got] = '\0';
-  const char* const name_end = std::strrchr(text, ')');
-  return name_end && name_end[1] == ' ' && name_end[2] == 'Z';
-}
-
-/// Of a distributed job, by whoever started it; -1 if nobody says.
-std::int64_t rank_of_environment() {
-  for (const char* name : {"RANK",
-                           "OMPI_COMM_WORLD_RANK",
-                           "PMIX_RANK",
-                           "PMI_RANK",
-                           "MV2_COMM_WORLD_RANK",
-                           "SLURM_PROCID"}) {
-    const char* const text = std::getenv(name);
-    if (!text || !*text) continue;
-    char* end = nullptr;
-    const long rank = std::strtol(text, &end, 10);
-    if (*end == '\0' && rank >= 0) return rank;
-  }
-  return -1;
-}
-
 }  // namespace
 
 Recorder* Recorder::get() {
@@ -149,10 +93,11 @@ void Recorder::start() noexcept {
       recorder->file_.write_header();
       recorder->wait_for_end();
     }
-    const bool ready = alone || (recorder->prepare() && recorder->start_thread());
+    const bool ready = alone || recorder->prepare();
+    // From here on the header is the writer's.
     recorder->started_ns_ = ns_of(CLOCK_MONOTONIC);
     header.startup_ns = recorder->started_ns_ - begin_ns;
-    if (ready) return;
+    if (ready && (alone || recorder->start_thread())) return;
     header.state = RawState::stopped;
     recorder->file_.write_header();
   } catch (const std::exception&) {
