@@ -22,7 +22,7 @@ struct ImportRequest {
   std::filesystem::path output;       // new or empty
   std::string step = "ProfilerStep";  // of the ranges that are steps
   std::vector<std::string> command_line;
-  std::optional<HostFacts> host;         // where it was recorded, if that is here
+  std::optional<HostFacts> host;        // where it was recorded, if that is here
   std::vector<RecordingCost> costs;     // what recording itself costs, where that was measured
   bool skips_empty = false;             // a file without calls is a remark, and no error
   std::vector<std::string> benchmarks;  // of launchgap: what a table of published values may name
