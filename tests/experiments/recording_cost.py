@@ -3,8 +3,8 @@
     python3 tests/experiments/recording_cost.py [--api-ns 0,300] [--sessions 100] [--launches 20000] [--rounds 6]
 
 Each session starts a program without recording and at each level, in turns. Where tracing costs nothing, the interval of
-what it adds to a launch call should hold 0; where an API record costs 300 ns, it should say 300 ns at the level of launches.
-What it said once is in recording_cost.txt.
+what it adds to a recorded call should hold 0; where an API record costs 300 ns, it should say 300 ns at the level of
+launches. What it said once is in recording_cost.txt.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def costs(folder: pathlib.Path, described: pathlib.Path, launches: int, rounds: 
     launchgap("record", *options, "--", program, "launch", launches, node=described, real_time=True, code=0)
     with open(session / "recording_costs.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return {row["level"]: [float(row[f"launch_{part}ns"]) for part in ("", "low_", "high_")] for row in rows}
+    return {row["level"]: [float(row[f"call_{part}ns"]) for part in ("", "low_", "high_")] for row in rows}
 
 
 def main() -> None:
