@@ -415,31 +415,30 @@ double Session::draw_clock_error(double begin_ns) {
 
 std::shared_ptr<KernelTimes> Session::graph(const Place& place) {
   if (!description_.whole_graphs || !enabled(kGraphTrace)) return nullptr;
-  CallingThread& thread = this_thread();
-  const OpenCall& call = thread.open.back();
-  auto pending = std::make_shared<PendingKernel>();
-  auto times = std::make_shared<KernelTimes>();
-  pending->times = times;
-  pending->clock_ns = call.clock_ns;
-  pending->begin_at = offsetof(GraphActivity, start);
-  pending->end_at = offsetof(GraphActivity, end);
-  Record record = graph_record(description_.version, place, call);
-  record.kernel = std::move(pending);
-  thread.records.push_back(std::move(record));
-  return times;
+  const OpenCall& call = this_thread().open.back();
+  return add_timed(graph_record(description_.version, place, call),
+                   offsetof(GraphActivity, start),
+                   offsetof(GraphActivity, end));
 }
 
 std::shared_ptr<KernelTimes> Session::transfer(const TransferEvent& event, const Place& place) {
   if (!enabled(event.fill ? kMemset : kMemcpy)) return nullptr;
+  const OpenCall& call = this_thread().open.back();
+  return add_timed(transfer_record(description_.version, event, place, call),
+                   offsetof(MemcpyActivity, start),
+                   offsetof(MemcpyActivity, end));
+}
+
+std::shared_ptr<KernelTimes> Session::add_timed(Record record,
+                                                std::size_t begin_at,
+                                                std::size_t end_at) {
   CallingThread& thread = this_thread();
-  const OpenCall& call = thread.open.back();
   auto pending = std::make_shared<PendingKernel>();
   auto times = std::make_shared<KernelTimes>();
   pending->times = times;
-  pending->clock_ns = call.clock_ns;
-  pending->begin_at = offsetof(MemcpyActivity, start);
-  pending->end_at = offsetof(MemcpyActivity, end);
-  Record record = transfer_record(description_.version, event, place, call);
+  pending->clock_ns = thread.open.back().clock_ns;
+  pending->begin_at = begin_at;
+  pending->end_at = end_at;
   record.kernel = std::move(pending);
   thread.records.push_back(std::move(record));
   return times;

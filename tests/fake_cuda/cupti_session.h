@@ -101,6 +101,8 @@ class Session : public Listener {
   std::uint32_t next_correlation();
   double draw(const Distribution& distribution);
   double wait_for_overheads(const OpenCall& call, CallingThread& thread);
+  /// Of what the device does for the innermost call: takes the times that go into its record.
+  std::shared_ptr<KernelTimes> add_timed(Record record, std::size_t begin_at, std::size_t end_at);
   /// What is wrong with a kernel's record, by its number and by chance.
   Spoilt draw_fault(long long number, double begin_ns);
   /// Whether the trace is at its corrupt beginning.
