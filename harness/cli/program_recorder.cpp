@@ -17,7 +17,6 @@
 #include "harness/device/python_folders.h"
 #include "harness/device/shared_library.h"
 #include "harness/doctor/doctor.h"
-#include "harness/injected/raw_recording.h"
 #include "harness/run/foreign_program.h"
 
 namespace launchgap::cli {
@@ -51,8 +50,7 @@ bool is_set(const char* variable) {
 std::string why_no_recorder(const Finding& finding) {
   const std::string found =
       fmt::format("{} [launchgap doctor --explain {}]", finding.sentence, finding.code);
-  if (finding.sentence.find("loaded the CUDA driver") == std::string::npos &&
-      finding.code != "program-on-gpu")
+  if (finding.code != "program-has-no-context" && finding.code != "program-uses-gpu")
     return "the program did not initialise CUDA. " + found;
   return "no recorder came into the program: its environment was cleared, the recorder cannot be "
          "loaded where it runs, or it did not get as far as cuInit. " +
@@ -69,11 +67,9 @@ bool records_on(long pid, const fs::path& folder) {
 void set_apart_running(RecordedStart& started, const fs::path& folder) {
   std::erase_if(started.files, [&](const fs::path& file) {
     const long pid = std::strtol(file.filename().c_str(), nullptr, 10);
-    injected::RawHeader header{};
-    std::ifstream in(file, std::ios::binary);
-    const bool unfinished = in.read(reinterpret_cast<char*>(&header), sizeof header) &&
-                            (header.state == injected::RawState::starting ||
-                             header.state == injected::RawState::recording);
+    const auto header = raw_header(file);
+    const bool unfinished = header && (header->state == injected::RawState::starting ||
+                                       header->state == injected::RawState::recording);
     if (!unfinished || !records_on(pid, folder)) return false;
     started.still_running.push_back(pid);
     return true;
@@ -96,6 +92,24 @@ RecordedStart start(const std::vector<std::string>& command,
 }
 
 }  // namespace
+
+std::string still_running_text(const RecordedStart& started, const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const long pid : started.still_running)
+    files.push_back(fmt::format("{}/*/{}.*.raw", folder.string(), pid));
+  return fmt::format(
+      "process {} of the program still runs and is recorded on: when it has ended, `launchgap "
+      "import {} -o …` makes its session",
+      fmt::join(started.still_running, ", "),
+      fmt::join(files, " "));
+}
+
+std::optional<injected::RawHeader> raw_header(const fs::path& file) {
+  injected::RawHeader header{};
+  std::ifstream in(file, std::ios::binary);
+  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
+  return header;
+}
 
 RawFolder::RawFolder(const fs::path& session) {
   path_ = fs::absolute(session).lexically_normal();
@@ -151,7 +165,7 @@ RecordedStart start_recorded(const std::vector<std::string>& command,
   std::error_code failed;
   fs::create_directory(folder, failed);
   if (failed) throw Error("{} cannot be made: {}", folder.string(), failed.message());
-  settings.library_folders = fmt::format(
+  settings.cupti_folders = fmt::format(
       "{}", fmt::join(library_folders(SystemFiles::of_this_system(), own_environment()), ":"));
   write_file(folder / injected::kSettingsFile, settings.text());
   const std::string library = record_library().string();

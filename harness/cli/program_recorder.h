@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/injected/raw_recording.h"
 #include "harness/injected/settings.h"
+#include "harness/record/session_record.h"
 
 namespace launchgap::cli {
 
@@ -19,6 +21,15 @@ struct RecordedStart {
   std::vector<std::filesystem::path> files;  // raw recordings, by process
   std::vector<long> still_running;           // processes that are recorded on: not among the files
   std::string no_recorder;                   // why no process of it was recorded
+};
+
+/// All starts of a program.
+struct RecordedStarts {
+  std::vector<std::filesystem::path> files;  // raw recordings, of the level that was asked for
+  std::vector<RecordingCost> costs;          // by level, where they were measured
+  int exit_code = 0;                         // of the last start
+  std::string problem;                       // why there were no more; empty if there were all
+  bool still_running = false;                // a process of it is recorded on, in its folder
 };
 
 /// The folder of raw recordings beside a session's, while there is no session: what a recording
@@ -47,6 +58,12 @@ RecordedStart start_recorded(const std::vector<std::string>& command,
                              const std::filesystem::path& folder);
 /// The same without the library.
 RecordedStart start_plain(const std::vector<std::string>& command);
+
+/// That processes of a start are recorded on, and what to do when they have ended.
+std::string still_running_text(const RecordedStart& started, const std::filesystem::path& folder);
+
+/// What a raw recording begins with; nothing if it cannot be read.
+std::optional<injected::RawHeader> raw_header(const std::filesystem::path& file);
 
 /// The library beside this program. Throws Error if it is not there.
 std::filesystem::path record_library();

@@ -7,22 +7,18 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/import_answer.h"
 #include "harness/cli/mistakes.h"
-#include "harness/cli/page.h"
-#include "harness/cli/program_recorder.h"
 #include "harness/cli/recording_cost.h"
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/text.h"
-#include "harness/import/import_folder.h"
 #include "harness/import/imported_session.h"
 #include "harness/injected/raw_recording.h"
 #include "harness/run/devices.h"
 #include "harness/run/planned_session.h"
-#include "harness/summary/all_tables.h"
-#include "harness/summary/job_answer.h"
 
 namespace launchgap::cli {
 namespace {
@@ -58,88 +54,45 @@ injected::Settings settings_of(const RecordCommand& asked) {
 }
 
 /// The session of what was recorded, with tables and page.
-void make_session(const RecordCommand& asked,
-                  const std::vector<fs::path>& files,
-                  const std::vector<RecordingCost>& costs) {
+void make_session(const RecordCommand& asked, const RecordedStarts& starts) {
   recording::ImportRequest request;
-  request.files = files;
+  request.files = starts.files;
   request.output = asked.output;
   request.step = asked.step;
   request.command_line = asked.command_line;
   request.skips_empty = true;
   request.host = host_facts();
-  request.costs = costs;
+  request.costs = starts.costs;
   for (const std::string& line : recording::import_recordings(request)) say("{}.", line);
-  try {
-    std::vector<std::unique_ptr<Summarised>> sessions;
-    sessions.push_back(std::make_unique<Summarised>(asked.output));
-    const Summarised& summarised = *sessions.front();
-    write_tables(summarised.table_inputs(), TableUse::session, asked.output);
-    constexpr std::size_t kMostLines = 12;
-    answer_text(job_text(summarised.session, kMostLines));
-    answer_text(cost_text(costs));
-    answer("Tables: {}\n", (asked.output / "summary.csv").string());
-    if (!asked.no_page) offer_page(sessions, asked.output);
-  } catch (...) {
-    recording::remove_import(asked.output);
-    throw;
-  }
-  recording::finish_import(asked.output);
+  tell_imported(asked.output, !asked.no_page, "", cost_text(starts.costs));
 }
 
-/// Starts the program as often as was asked for, unless it fails. Returns the last one's exit code;
-/// `keeps` becomes true where a process of it lives on.
-int record_starts(const RecordCommand& asked,
-                  const fs::path& folder,
-                  std::vector<fs::path>& files,
-                  bool& keeps) {
-  const injected::Settings settings = settings_of(asked);
-  int exit_code = 0;
-  for (int run = 0; run < asked.runs; ++run) {
+/// Starts the program as often as was asked for, unless it fails.
+RecordedStarts record_starts(const RecordCommand& asked,
+                             const injected::Settings& settings,
+                             const fs::path& folder) {
+  RecordedStarts starts;
+  for (int run = 0; run < asked.runs && starts.problem.empty(); ++run) {
     const RecordedStart started =
         start_recorded(asked.command, settings, folder / fmt::format("r{}", run));
-    exit_code = started.exit_code;
+    starts.exit_code = started.exit_code;
+    starts.files.insert(starts.files.end(), started.files.begin(), started.files.end());
+    if (!started.still_running.empty()) {
+      starts.still_running = true;
+      say("launchgap: {}.", still_running_text(started, folder));
+    }
     if (!started.not_started.empty()) {
-      say("launchgap: {}", started.not_started);
-      return exit_code;
-    }
-    files.insert(files.end(), started.files.begin(), started.files.end());
-    for (const long pid : started.still_running) {
-      keeps = true;
-      say("launchgap: process {} of the program still runs and is recorded on: when it has ended, "
-          "`launchgap import {}/*/{}.*.raw -o …` makes its session.",
-          pid,
-          folder.string(),
-          pid);
-    }
-    if (!started.no_recorder.empty()) {
-      say("launchgap: nothing was recorded: {}", started.no_recorder);
-      return exit_code;
-    }
-    if (exit_code != 0) {
+      starts.problem = started.not_started;
+    } else if (!started.no_recorder.empty()) {
+      starts.problem = "nothing was recorded: " + started.no_recorder;
+    } else if (started.exit_code != 0) {
       const std::string how = started.signal != 0 ? fmt::format("by signal {}", started.signal)
-                                                  : fmt::format("with {}", exit_code);
-      say("launchgap: start {} of {} ended {}; what was recorded is kept.",
-          run + 1,
-          asked.runs,
-          how);
-      return exit_code;
+                                                  : fmt::format("with {}", started.exit_code);
+      starts.problem = fmt::format(
+          "start {} of {} ended {}; what was recorded is kept.", run + 1, asked.runs, how);
     }
   }
-  return exit_code;
-}
-
-/// In place of record_starts(): also what each level costs.
-int measure_costs(const RecordCommand& asked,
-                  const fs::path& folder,
-                  std::vector<fs::path>& files,
-                  std::vector<RecordingCost>& costs) {
-  MeasuredCosts measured =
-      measure_recording_costs(asked.command, settings_of(asked), asked.runs, folder, kLevelNames);
-  if (!measured.problem.empty()) say("launchgap: {}", measured.problem);
-  files = std::move(measured.files);
-  costs = std::move(measured.costs);
-  return measured.exit_code;
+  return starts;
 }
 
 ExitCode record(const RecordCommand& asked) {
@@ -151,19 +104,19 @@ ExitCode record(const RecordCommand& asked) {
     if (!started.not_started.empty()) say("launchgap: {}", started.not_started);
     return static_cast<ExitCode>(started.exit_code);
   }
-  settings_of(asked);
+  const injected::Settings settings = settings_of(asked);
   record_library();
   const bool made = !fs::exists(asked.output);
   make_output_folder(asked.output);
   RawFolder folder(asked.output);
-  std::vector<fs::path> files;
-  bool keeps = false;  // raw recordings, of what still runs
-  // Whatever becomes of the recording, the program's exit code is its own.
-  std::vector<RecordingCost> costs;
-  const int program = asked.cost ? measure_costs(asked, folder.path(), files, costs)
-                                 : record_starts(asked, folder.path(), files, keeps);
+  const RecordedStarts starts =
+      asked.cost
+          ? measure_recording_costs(asked.command, settings, asked.runs, folder.path(), kLevelNames)
+          : record_starts(asked, settings, folder.path());
+  if (!starts.problem.empty()) say("launchgap: {}", starts.problem);
+  if (starts.still_running) folder.keep();
   try {
-    if (!files.empty()) make_session(asked, files, costs);
+    if (!starts.files.empty()) make_session(asked, starts);
   } catch (const recording::NothingRecorded& nothing) {
     say("launchgap: nothing was recorded: {}.", nothing.what());
   } catch (const Error& error) {
@@ -172,10 +125,10 @@ ExitCode record(const RecordCommand& asked) {
         error.what(),
         folder.path().string());
   }
-  if (keeps) folder.keep();
   std::error_code ignored;
   if (made) fs::remove(asked.output, ignored);  // if there is nothing in it
-  return static_cast<ExitCode>(program);
+  // Whatever becomes of the recording, the program's exit code is its own.
+  return static_cast<ExitCode>(starts.exit_code);
 }
 
 }  // namespace

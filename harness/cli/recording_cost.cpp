@@ -1,19 +1,15 @@
 #include "harness/cli/recording_cost.h"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <span>
 
 #include <fmt/format.h>
 
 #include "harness/cli/console.h"
-#include "harness/cli/program_recorder.h"
 #include "harness/core/text.h"
 #include "harness/import/recording.h"
 #include "harness/import/recording_costs.h"
-#include "harness/injected/raw_recording.h"
 
 namespace launchgap::cli {
 namespace {
@@ -25,11 +21,9 @@ namespace fs = std::filesystem;
 std::optional<double> ran_ns(const std::vector<fs::path>& files) {
   double sum = 0;
   for (const fs::path& file : files) {
-    injected::RawHeader header{};
-    std::ifstream in(file, std::ios::binary);
-    if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
-    if (header.ran_ns <= 0) return std::nullopt;
-    sum += static_cast<double>(header.ran_ns);
+    const auto header = raw_header(file);
+    if (!header || header->ran_ns <= 0) return std::nullopt;
+    sum += static_cast<double>(header->ran_ns);
   }
   return files.empty() ? std::nullopt : std::optional(sum);
 }
@@ -68,7 +62,7 @@ class Rounds {
     return true;
   }
 
-  MeasuredCosts take(std::size_t whole_rounds) {
+  RecordedStarts take(std::size_t whole_rounds) {
     if (whole_rounds > 0) {
       for (std::size_t level = 0; level < levels_.size(); ++level)
         measured_.costs.push_back(
@@ -90,15 +84,18 @@ class Rounds {
         folder_ / fmt::format("r{}-{}", round, way == 0 ? "plain" : levels_[way - 1]));
     measured_.exit_code = started.exit_code;
     starts_[way].push_back({started.wall_s, ran_ns(started.files)});
-    if (started.exit_code != 0 || started.files.empty()) {
+    measured_.still_running = !started.still_running.empty();
+    if (measured_.still_running) {
+      measured_.problem = still_running_text(started, folder_);
+    } else if (!started.not_started.empty()) {
+      measured_.problem = started.not_started;
+    } else if (started.files.empty()) {
+      measured_.problem = "nothing was recorded: " + started.no_recorder;
+    } else if (started.exit_code != 0) {
       measured_.problem =
-          !started.not_started.empty() ? started.not_started
-          : started.files.empty()
-              ? "nothing was recorded: " + started.no_recorder
-              : fmt::format(
-                    "a start ended with {}, so there are {} rounds", started.exit_code, round);
-      return false;
+          fmt::format("a start ended with {}, so there are {} rounds", started.exit_code, round);
     }
+    if (!measured_.problem.empty()) return false;
     if (way == 0) return true;
     if (calls_[way - 1].count == 0) calls_[way - 1] = calls_in(started.files);
     if (settings.level == settings_.level) {
@@ -115,7 +112,7 @@ class Rounds {
   const std::vector<std::string>& levels_;
   std::vector<std::vector<recording::TimedStart>> starts_;
   std::vector<recording::RecordedCalls> calls_;
-  MeasuredCosts measured_;
+  RecordedStarts measured_;
 };
 
 std::string ns_text(double ns) {
@@ -133,11 +130,11 @@ std::string interval_text(const std::optional<double>& low,
 
 }  // namespace
 
-MeasuredCosts measure_recording_costs(const std::vector<std::string>& command,
-                                      const injected::Settings& settings,
-                                      int rounds,
-                                      const fs::path& folder,
-                                      const std::vector<std::string>& levels) {
+RecordedStarts measure_recording_costs(const std::vector<std::string>& command,
+                                       const injected::Settings& settings,
+                                       int rounds,
+                                       const fs::path& folder,
+                                       const std::vector<std::string>& levels) {
   Rounds all(command, settings, folder, levels);
   int round = 0;
   while (round < rounds && all.run(round)) ++round;

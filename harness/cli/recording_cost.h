@@ -5,26 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "harness/injected/settings.h"
-#include "harness/record/session_record.h"
+#include "harness/cli/program_recorder.h"
 
 namespace launchgap::cli {
-
-struct MeasuredCosts {
-  std::vector<RecordingCost> costs;          // by level, as they were asked for
-  std::vector<std::filesystem::path> files;  // raw recordings, of the level of `settings`
-  int exit_code = 0;                         // of the last start
-  std::string problem;                       // why it ended early; empty if it did not
-};
 
 /// Starts the program `rounds` times without recording and at each of `levels` (the names of
 /// TraceLevel, from launches on), in another order each time; ends at the first start that fails.
 /// Where none is recorded, only how long it runs is written by the same library.
-MeasuredCosts measure_recording_costs(const std::vector<std::string>& command,
-                                      const injected::Settings& settings,
-                                      int rounds,
-                                      const std::filesystem::path& folder,
-                                      const std::vector<std::string>& levels);
+RecordedStarts measure_recording_costs(const std::vector<std::string>& command,
+                                       const injected::Settings& settings,
+                                       int rounds,
+                                       const std::filesystem::path& folder,
+                                       const std::vector<std::string>& levels);
 
 /// A line for each level; empty where there are none.
 std::string cost_text(const std::vector<RecordingCost>& costs);

@@ -74,14 +74,6 @@ constexpr EventColumn<Event> later_column(const char* key) {
   return made;
 }
 
-/// A difference of times that cannot overflow, and the way back.
-constexpr std::int64_t minus(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
-}
-constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-
 /// Times are written as differences, which have a third of the digits: a start from the event
 /// before.
 template <class Event, std::int64_t Event::*member>

@@ -362,9 +362,6 @@ class RawReader {
       throw Error("a {} has the number {} of {}", what, index, values.size());
     return values[index];
   }
-  static std::int64_t plus(std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  }
 
   static constexpr std::size_t kLongestName = 4096;
 

@@ -105,6 +105,14 @@ bool has_times(const auto& record) {
   return record.begin_ns > 0 && record.end_ns >= record.begin_ns;
 }
 
+/// A difference of times that cannot overflow, and the way back.
+constexpr std::int64_t minus(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
 /// Records that were not taken as they are, with the reason.
 struct LeftOut {
   std::string what;  // "calls that are in two rows", in the plural

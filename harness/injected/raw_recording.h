@@ -1,5 +1,5 @@
 // The form of a raw recording: what liblaunchgap_record.so writes from within a program, and what
-// harness/import reads. docs/recordings.md tells its parts.
+// harness/import reads.
 //
 // A file is a RawHeader, which is written anew in its place, and blocks, which are appended and
 // never touched again. So what was written before a program crashed or was killed can be read.

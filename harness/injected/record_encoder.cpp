@@ -51,10 +51,10 @@ void RecordEncoder::encode(std::uint8_t* buffer, std::size_t valid_bytes) {
         kernel(as<KernelActivity>(record));
         break;
       case kMemcpy:
-        transfer(as<MemcpyActivity>(record), RawTag::copy);
+        transfer(as<TransferActivity>(record), RawTag::copy);
         break;
       case kMemset:
-        transfer(as<MemsetActivity>(record), RawTag::fill);
+        transfer(as<TransferActivity>(record), RawTag::fill);
         break;
       case kOverhead:
         overhead(record);
@@ -110,8 +110,7 @@ void RecordEncoder::kernel(const KernelActivity& kernel) {
   file_.number(index);
 }
 
-template <class Activity>
-void RecordEncoder::transfer(const Activity& activity, RawTag tag) {
+void RecordEncoder::transfer(const TransferActivity& activity, RawTag tag) {
   const std::uint32_t place = place_index({activity.device, activity.context, activity.stream});
   file_.begin(tag);
   times(activity.start, activity.end, activity.correlation);

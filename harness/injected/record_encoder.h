@@ -66,8 +66,7 @@ class RecordEncoder {
   }
   void call(const cupti::abi::ApiActivity& api, bool runtime);
   void kernel(const cupti::abi::KernelActivity& kernel);
-  template <class Activity>
-  void transfer(const Activity& activity, RawTag tag);
+  void transfer(const cupti::abi::TransferActivity& activity, RawTag tag);
   void overhead(const cupti::abi::Activity* record);
   void memory(const cupti::abi::MemoryActivity& memory);
   void times(std::uint64_t start, std::uint64_t end, std::uint32_t correlation);

@@ -26,6 +26,8 @@ using namespace cupti::abi;
 
 /// What is not written when a program is killed is at most as old as this.
 constexpr long kFlushNs = 200'000'000;
+/// Where buffers are scarce: threads that end leave theirs at CUPTI until it is flushed.
+constexpr long kFlushWhereScarceNs = 20'000'000;
 
 /// How long a program's end waits for what was recorded: CUPTI may hang, the program must not.
 constexpr int kMostEndS = 10;
@@ -98,6 +100,7 @@ void Recorder::start() noexcept {
     recorder->started_ns_ = ns_of(CLOCK_MONOTONIC);
     header.startup_ns = recorder->started_ns_ - begin_ns;
     if (ready && (alone || recorder->start_thread())) return;
+    recorder->disable();
     header.state = RawState::stopped;
     recorder->file_.write_header();
   } catch (const std::exception&) {
@@ -120,7 +123,7 @@ bool Recorder::prepare() {
   RawHeader& header = file_.header;
   if (!find_driver()) return false;
   std::string reason;
-  if (!cupti_.load(static_cast<int>(header.cuda_version), settings_.library_folders, reason)) {
+  if (!cupti_.load(static_cast<int>(header.cuda_version), settings_.cupti_folders, reason)) {
     copy_text(header.reason, reason);
     return false;
   }
@@ -182,8 +185,9 @@ bool Recorder::subscribe() {
   std::array<char, 128> name{};
   if (cupti_.cuptiSubscribe_v2) {
     SubscriberParameters more{sizeof more, "launchgap", name.data(), name.size() - 1};
-    if (cupti_.cuptiSubscribe_v2(&subscriber_, ignore, nullptr, &more) == kSuccess)
-      cupti_.cuptiUnsubscribe(subscriber_);
+    Subscriber asked = nullptr;
+    if (cupti_.cuptiSubscribe_v2(&asked, ignore, nullptr, &more) == kSuccess)
+      cupti_.cuptiUnsubscribe(asked);
   }
   copy_text(file_.header.reason,
             std::string("another tool has CUPTI in the process, and only one can: ") +
@@ -263,7 +267,6 @@ bool Recorder::start_thread() {
   if (failed != 0) {
     copy_text(file_.header.reason,
               std::string("no thread can be started: ") + std::strerror(failed));
-    disable();
     return false;
   }
   pthread_detach(thread_);
@@ -312,7 +315,7 @@ void Recorder::run() {
     sem_clockwait(&work_, CLOCK_MONOTONIC, &until);
     if (asked_to_end_) break;
     const std::int64_t now = ns_of(CLOCK_MONOTONIC);
-    const bool flushes = now - flushed_ns >= kFlushNs || buffers_.scarce();
+    const bool flushes = now - flushed_ns >= (buffers_.scarce() ? kFlushWhereScarceNs : kFlushNs);
     if (flushes) flushed_ns = now;
     if (flushes && is_last_thread()) break;
     collect(flushes, false);
@@ -360,6 +363,7 @@ void Recorder::stop(const std::string& reason) {
 }
 
 void Recorder::disable() {
+  if (!subscriber_) return;
   for (const Kind kind : {kConcurrentKernel,
                           kMemcpy,
                           kMemset,
@@ -369,7 +373,7 @@ void Recorder::disable() {
                           kDriverApi,
                           kRuntimeApi})
     cupti_.cuptiActivityDisable(kind);
-  if (subscriber_) cupti_.cuptiUnsubscribe(subscriber_);
+  cupti_.cuptiUnsubscribe(subscriber_);
   subscriber_ = nullptr;
 }
 

@@ -26,7 +26,7 @@ std::optional<Settings> Settings::of_environment() {
       settings.level = static_cast<std::uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     if (key == "limit") settings.limit_bytes = std::strtoull(value.c_str(), nullptr, 10);
     if (key == "seconds") settings.seconds = std::strtod(value.c_str(), nullptr);
-    if (key == "libraries") settings.library_folders = value;
+    if (key == "libraries") settings.cupti_folders = value;
   }
   std::free(line);
   std::fclose(file);

@@ -83,10 +83,7 @@ Record transfer_record(std::uint32_t version,
                        const TransferEvent& event,
                        const Place& place,
                        const OpenCall& call) {
-  // Both kinds have the same fields, but for what the second word says.
-  static_assert(offsetof(MemcpyActivity, bytes) == offsetof(MemsetActivity, bytes) &&
-                offsetof(MemcpyActivity, correlation) == offsetof(MemsetActivity, correlation));
-  MemcpyActivity activity{};
+  TransferActivity activity{};
   activity.kind = event.fill ? kMemset : kMemcpy;
   activity.bytes = event.bytes;
   activity.device = place.device;
@@ -425,8 +422,8 @@ std::shared_ptr<KernelTimes> Session::transfer(const TransferEvent& event, const
   if (!enabled(event.fill ? kMemset : kMemcpy)) return nullptr;
   const OpenCall& call = this_thread().open.back();
   return add_timed(transfer_record(description_.version, event, place, call),
-                   offsetof(MemcpyActivity, start),
-                   offsetof(MemcpyActivity, end));
+                   offsetof(TransferActivity, start),
+                   offsetof(TransferActivity, end));
 }
 
 std::shared_ptr<KernelTimes> Session::add_timed(Record record,

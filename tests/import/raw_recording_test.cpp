@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -12,6 +13,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
+#include "harness/core/process_config.h"
 #include "harness/import/readers.h"
 #include "harness/injected/raw_file.h"
 #include "harness/injected/record_encoder.h"
@@ -126,9 +128,9 @@ TEST_F(RawRecordings, AreReadAsTheyWereWritten) {
                                18,
                                0xFFFFFFFF,
                                0});
-  records.add(abi::MemcpyActivity{
-      abi::kMemcpy, 1, 0, 0, 0, 4096, kBegin + 8000, kBegin + 8500, 1, 1, 13, 7});
-  records.add(abi::MemsetActivity{abi::kMemset, 0, 64, kBegin + 8600, kBegin + 8700, 1, 1, 7, 8});
+  records.add(
+      abi::TransferActivity{abi::kMemcpy, 1, 4096, kBegin + 8000, kBegin + 8500, 1, 1, 13, 7});
+  records.add(abi::TransferActivity{abi::kMemset, 0, 64, kBegin + 8600, kBegin + 8700, 1, 1, 7, 8});
   records.add(abi::SynchronizationActivity{
       abi::kSynchronization, abi::kStreamSynchronize, kBegin + 9100, kBegin + 9900, 9, 1, 13, 0});
   records.add(abi::OverheadActivity{
@@ -176,6 +178,13 @@ TEST_F(RawRecordings, AreReadAsTheyWereWritten) {
   EXPECT_EQ(trace.name(process.ranges[0].name), "step#1");
   EXPECT_EQ(process.ranges[0].begin_ns, begin - 50);
   EXPECT_EQ(process.ranges[0].end_ns, begin + 20000);
+}
+
+TEST(RawLevels, AreThoseOfTracing) {
+  std::uint32_t number = 0;
+  for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels, TraceLevel::all})
+    EXPECT_EQ(injected::kRawLevels[number++], name_of(level));
+  EXPECT_EQ(number, std::size(injected::kRawLevels));
 }
 
 TEST_F(RawRecordings, PassOverCallsThatNobodyAskedFor) {

@@ -153,20 +153,20 @@ SAME_MEMORY(CUpti_ActivityMemory3);
 SAME_MEMORY(CUpti_ActivityMemory4);
 #endif
 
-#define SAME_TRANSFER(Ours, Theirs)             \
-  SAME_FIELD(Ours, bytes, Theirs, bytes);       \
-  SAME_FIELD(Ours, start, Theirs, start);       \
-  SAME_FIELD(Ours, end, Theirs, end);           \
-  SAME_FIELD(Ours, device, Theirs, deviceId);   \
-  SAME_FIELD(Ours, context, Theirs, contextId); \
-  SAME_FIELD(Ours, stream, Theirs, streamId);   \
-  SAME_FIELD(Ours, correlation, Theirs, correlationId)
-SAME_TRANSFER(MemcpyActivity, CUpti_ActivityMemcpy3);
-SAME_TRANSFER(MemcpyActivity, CUpti_ActivityMemcpy4);
-SAME_TRANSFER(MemcpyActivity, CUpti_ActivityMemcpy5);
-SAME_TRANSFER(MemsetActivity, CUpti_ActivityMemset2);
-SAME_TRANSFER(MemsetActivity, CUpti_ActivityMemset3);
-SAME_TRANSFER(MemsetActivity, CUpti_ActivityMemset4);
+#define SAME_TRANSFER(Theirs)                               \
+  SAME_FIELD(TransferActivity, bytes, Theirs, bytes);       \
+  SAME_FIELD(TransferActivity, start, Theirs, start);       \
+  SAME_FIELD(TransferActivity, end, Theirs, end);           \
+  SAME_FIELD(TransferActivity, device, Theirs, deviceId);   \
+  SAME_FIELD(TransferActivity, context, Theirs, contextId); \
+  SAME_FIELD(TransferActivity, stream, Theirs, streamId);   \
+  SAME_FIELD(TransferActivity, correlation, Theirs, correlationId)
+SAME_TRANSFER(CUpti_ActivityMemcpy3);
+SAME_TRANSFER(CUpti_ActivityMemcpy4);
+SAME_TRANSFER(CUpti_ActivityMemcpy5);
+SAME_TRANSFER(CUpti_ActivityMemset2);
+SAME_TRANSFER(CUpti_ActivityMemset3);
+SAME_TRANSFER(CUpti_ActivityMemset4);
 
 SAME_FIELD(SynchronizationActivity, type, CUpti_ActivitySynchronization, type);
 SAME_FIELD(SynchronizationActivity, start, CUpti_ActivitySynchronization, start);

@@ -83,10 +83,11 @@ ProgramVerdict judge(const ProgramFacts& facts, const Surroundings& surroundings
   return {GpuUse::on_cpu, program_never_asks(facts)};
 }
 
-bool concerns_every_program(const Finding& finding) {
+bool concerns_every_program(const Finding& finding, const ProgramFacts& facts) {
+  // Whether it asked for the driver, only the loader's account tells.
+  const bool may_have_asked = !facts.traced && !taken_libraries(facts).empty();
   return finding.code == "program-has-no-context" ||
-         (finding.code == "program-never-asks" &&
-          finding.sentence.find("but not the driver") != std::string::npos) ||
+         (finding.code == "program-never-asks" && may_have_asked) ||
          (finding.code == "program-library-missing" &&
           finding.sentence.find("libcuda.so.1") != std::string::npos);
 }
@@ -135,7 +136,8 @@ ProgramVerdict judge_program(const ProgramFacts& facts, const Surroundings& surr
 ProgramVerdict judge_program_here(const ProgramFacts& facts) {
   const SystemFiles files = SystemFiles::of_this_system();
   ProgramVerdict verdict = judge_program(facts, {files, LoaderCache::of(files), own_environment()});
-  if (verdict.use == GpuUse::on_gpu || !concerns_every_program(verdict.finding)) return verdict;
+  if (verdict.use == GpuUse::on_gpu || !concerns_every_program(verdict.finding, facts))
+    return verdict;
   const auto environment =
       facts.processes.empty() ? own_environment() : facts.processes.front().environment;
   const std::unique_ptr<MachineFacts> machine =

@@ -197,27 +197,17 @@ struct MemoryActivity {
 static_assert(offsetof(MemoryActivity, bytes) == 24 && offsetof(MemoryActivity, timestamp) == 32 &&
               offsetof(MemoryActivity, is_async) == 72 && offsetof(MemoryActivity, pool) == 88);
 
-/// CUpti_ActivityMemcpy3 up to the correlation, the same to CUpti_ActivityMemcpy6.
-struct MemcpyActivity {
+/// A copy or a fill: CUpti_ActivityMemcpy3 and CUpti_ActivityMemset2 up to the correlation, the
+/// same to CUpti_ActivityMemcpy6 and CUpti_ActivityMemset4.
+struct TransferActivity {
   Kind kind;
-  std::uint8_t copy_kind, source_kind, target_kind, flags;
+  std::uint32_t how;  // from where to where, or the value
   std::uint64_t bytes;
   std::uint64_t start, end;
   std::uint32_t device, context, stream;
   std::uint32_t correlation;
 };
-static_assert(offsetof(MemcpyActivity, device) == 32 && sizeof(MemcpyActivity) == 48);
-
-/// CUpti_ActivityMemset2 up to the correlation, the same to CUpti_ActivityMemset4.
-struct MemsetActivity {
-  Kind kind;
-  std::uint32_t value;
-  std::uint64_t bytes;
-  std::uint64_t start, end;
-  std::uint32_t device, context, stream;
-  std::uint32_t correlation;
-};
-static_assert(offsetof(MemsetActivity, device) == 32 && sizeof(MemsetActivity) == 48);
+static_assert(offsetof(TransferActivity, device) == 32 && sizeof(TransferActivity) == 48);
 
 struct GraphActivity {
   Kind kind;
