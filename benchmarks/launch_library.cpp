@@ -1,90 +1,33 @@
 // What the launches inside a library's call cost, compared with one of our own: the smallest work
 // that the library takes, so that its call is what is measured.
 #include "benchmarks/launching.h"
-#include "harness/core/plan.h"
-#include "harness/device/convolution.h"
-#include "harness/device/matmul.h"
-#include "harness/measure/verify.h"
+#include "benchmarks/small_library_work.h"
 #include "harness/summary/adviser.h"
 
 namespace launchgap {
 namespace {
 
-using kernels::Distribution;
-
-class MatmulCall : public Case {
+class LibraryCall : public Case {
  public:
-  explicit MatmulCall(const CaseContext& context)
-      : stream_(context.device.create_stream()),
-        matmul_(context.device.matmul(*stream_, shape_)),
-        a_(context.device.allocate(kBytes)),
-        b_(context.device.allocate(kBytes)),
-        c_(context.device.allocate(kBytes)) {
-    const InputSeeds seeds{derive_seed(context.seed, "a"),
-                           derive_seed(context.seed, "b"),
-                           Distribution::small_integer};
-    fill(context.device, *stream_, *a_, seeds.first, shape_.type.a, seeds.distribution);
-    fill(context.device, *stream_, *b_, seeds.second, shape_.type.b, seeds.distribution);
-    stream_->fill_bytes(c_->address(), 0xFF, kBytes);
-    matmul_->enqueue(*a_, *b_, *c_);
-    stream_->wait();
-    verify_matmul(context.device, *c_, shape_, seeds);
-  }
+  LibraryCall(const CaseContext& context, decltype(small_product)& make)
+      : stream_(context.device.create_stream()), work_(make(context, *stream_)) {}
   void sample(Block& block) override {
     sample_idle(
-        block, [this] { matmul_->enqueue(*a_, *b_, *c_); }, [this] { stream_->wait(); });
+        block, [this] { work_->enqueue(); }, [this] { stream_->wait(); });
   }
   int warm_up_samples() const override { return 20; }
-  std::string method() const override { return matmul_->method(); }
-  std::string algorithm() const override { return matmul_->algorithm(); }
+  std::string method() const override { return work_->method(); }
+  std::string algorithm() const override { return work_->algorithm(); }
 
  private:
-  static constexpr std::size_t kBytes = std::size_t{64} * 64 * sizeof(float);
-
-  MatmulShape shape_ = MatmulShape::square(64, kFp32);
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Matmul> matmul_;
-  std::unique_ptr<Buffer> a_, b_, c_;
-};
-
-class ConvolutionCall : public Case {
- public:
-  explicit ConvolutionCall(const CaseContext& context)
-      : stream_(context.device.create_stream()),
-        convolution_(context.device.convolution(*stream_, shape_)),
-        input_(context.device.allocate(shape_.first_bytes())),
-        filter_(context.device.allocate(shape_.second_bytes())) {
-    const InputSeeds seeds{derive_seed(context.seed, "input"),
-                           derive_seed(context.seed, "filter"),
-                           Distribution::small_integer};
-    fill(context.device, *stream_, *input_, seeds.first, shape_.type.a, seeds.distribution);
-    fill(context.device, *stream_, *filter_, seeds.second, shape_.type.b, seeds.distribution);
-    convolution_->add_tensors(*input_, *filter_);
-    convolution_->enqueue(0);
-    std::vector<float> output(shape_.result().count());
-    convolution_->read_output(0, output.data());
-    verify_convolution(output.data(), shape_, seeds, convolution_->rounds_integers());
-  }
-  void sample(Block& block) override {
-    sample_idle(
-        block, [this] { convolution_->enqueue(0); }, [this] { stream_->wait(); });
-  }
-  int warm_up_samples() const override { return 20; }
-  std::string method() const override { return convolution_->method(); }
-  std::string algorithm() const override { return convolution_->algorithm(); }
-
- private:
-  ConvolutionShape
-      shape_{.n = 1, .c = 8, .h = 8, .w = 8, .k = 8, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1};
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Convolution> convolution_;
-  std::unique_ptr<Buffer> input_, filter_;
+  std::unique_ptr<SmallLibraryWork> work_;
 };
 
 std::unique_ptr<Case> make_library_call(const CaseContext& context) {
   const std::string call = context.name.at("call");
-  if (call == "matmul") return std::make_unique<MatmulCall>(context);
-  if (call == "convolution") return std::make_unique<ConvolutionCall>(context);
+  if (call == "matmul") return std::make_unique<LibraryCall>(context, small_product);
+  if (call == "convolution") return std::make_unique<LibraryCall>(context, small_convolution);
   return std::make_unique<NullLaunch>(context.device, false);
 }
 

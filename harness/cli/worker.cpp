@@ -14,6 +14,7 @@
 #include "harness/device/backend.h"
 #include "harness/doctor/doctor.h"
 #include "harness/measure/loop.h"
+#include "harness/measure/neighbour.h"
 #include "harness/run/perform_job.h"
 #include "harness/run/process.h"
 #include "harness/run/run_tracing.h"
@@ -30,7 +31,8 @@ constexpr const char* kHelp =
     "                         --benchmark_list_tests, --benchmark_repetitions=5,\n"
     "                         --benchmark_format=json, --benchmark_out=FILE\n"
     "\n"
-    "`launchgap run` starts workers by `worker --job`, which is internal.\n"
+    "`launchgap run` starts workers by `worker --job`, and these a second process by\n"
+    "`worker --neighbour`, which are internal.\n"
     "Example: launchgap worker --device host --benchmark_filter=launch/null\n";
 
 /// The value of `--name value` or `--name=value`, taken out of the arguments.
@@ -112,6 +114,8 @@ ExitCode worker_main(int argc, char** argv) {
     const std::optional<int> probed = doctor::answer_probe_job(job);
     return static_cast<ExitCode>(probed ? *probed : run_job(job));
   }
+  if (argc == 4 && std::strcmp(argv[1], "--neighbour") == 0)
+    return static_cast<ExitCode>(serve_as_neighbour(argv[2], std::atoi(argv[3])));
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
       answer_text(kHelp);

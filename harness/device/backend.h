@@ -35,9 +35,10 @@ enum class Capability {
   use_priorities,          // streams have priorities
   make_graphs,             // kernels and their order, recorded to be launched together
   wait_for_all,            // for all streams at once, by Device::check()
+  share_with_processes,    // several processes work on it, and it takes turns between them
 };
 inline constexpr std::size_t kCapabilityCount =
-    static_cast<std::size_t>(Capability::wait_for_all) + 1;
+    static_cast<std::size_t>(Capability::share_with_processes) + 1;
 
 /// How devices are looked for by a process that a driver may end.
 struct ProbeOptions {

@@ -59,6 +59,8 @@ class Case {
   virtual std::vector<Choice> choices() const { return {}; }
   /// Where the case compared the bits of results: what came of it.
   virtual std::optional<ResultBits> bits() const { return std::nullopt; }
+  /// Processes that the case has on the device itself, beside this one.
+  virtual int processes() const { return 0; }
   /// What did the work, for the reader of a ratio: library, call, algorithm.
   virtual std::string method() const = 0;
   /// The algorithm alone, where a library chose one and tells which: nights with different ones
@@ -68,13 +70,14 @@ class Case {
 
 /// What the records of a sample are, in traced runs.
 enum class TracedAs {
-  launch,      // one launch and its kernel
-  burst,       // as many launches of one kernel as the sample has operations
-  work,        // kernels of a library
-  gated_work,  // the same behind a gate, whose launch is a sample's first
-  chain,       // operations of one kernel each, launched one by one or together
-  allocation,  // one allocating call and one that gives back
-  unseen,      // nothing that would give a value per sample; records are checked all the same
+  launch,        // one launch and its kernel
+  first_launch,  // the first is the sample's, with its kernel; others follow. Blocks have phases
+  burst,         // as many launches of one kernel as the sample has operations
+  work,          // kernels of a library
+  gated_work,    // the same behind a gate, whose launch is a sample's first
+  chain,         // operations of one kernel each, launched one by one or together
+  allocation,    // one allocating call and one that gives back
+  unseen,        // nothing that would give a value per sample; records are checked all the same
 };
 
 /// A case is measured in `blocks` blocks of `samples` samples each, per run.

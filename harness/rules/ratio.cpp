@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "harness/core/text.h"
 #include "harness/stats/stats.h"
@@ -72,6 +73,30 @@ Ratio ratio_of(std::span<const double> medians, std::span<const double> referenc
   if (const auto difference = stats::difference(*a, *b))
     result.interval = exponential(difference->interval);
   if (std::min(a->size(), b->size()) < kRunsForAClaim || !result.interval) return result;
+  result.verdict = verdict_of(*result.value, *result.interval);
+  return result;
+}
+
+Ratio paired_ratio_of(std::span<const double> values, std::span<const double> reference) {
+  Ratio result;
+  result.runs = values.size();
+  result.reference_runs = reference.size();
+  if (values.size() != reference.size() || values.empty()) return result;
+  const auto a = stats::logarithms(values), b = stats::logarithms(reference);
+  if (!a || !b) {
+    result.verdict = RatioVerdict::no_ratio;
+    return result;
+  }
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a->size(); ++i) differences.push_back((*a)[i] - (*b)[i]);
+  const double mean = *stats::mean(differences);
+  result.value = std::exp(mean);
+  const auto deviation = stats::standard_deviation(differences);
+  if (!deviation) return result;
+  const auto n = static_cast<double>(differences.size());
+  const double reach = stats::student_t(n - 1, 0.025) * *deviation / std::sqrt(n);
+  result.interval = exponential({mean - reach, mean + reach});
+  if (differences.size() < kRunsForAClaim) return result;
   result.verdict = verdict_of(*result.value, *result.interval);
   return result;
 }

@@ -55,6 +55,10 @@ struct Ratio {
 };
 Ratio ratio_of(std::span<const double> medians, std::span<const double> reference);
 
+/// The same where the i-th values of both are of one process, whose own speed cancels: Student's
+/// interval of the mean of log(value/reference). `few_runs` where there are not as many of both.
+Ratio paired_ratio_of(std::span<const double> values, std::span<const double> reference);
+
 // Devices beside each other: many cases at once, of which one is far off by chance.
 
 /// A difference below this, either way, is none.

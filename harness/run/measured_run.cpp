@@ -302,7 +302,8 @@ class MeasuredRun {
         tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
     if (trace) trace->begin();
     if (keeper_) keeper_->begin(name);
-    write_telemetry(name, -1);
+    const int own_processes = prepared->processes();
+    write_telemetry(name, -1, own_processes);
     SteadyRule steady;
     LaunchTail tail;
     const std::uint64_t first_key = first_sample_key(run_name(job_), name.text());
@@ -323,7 +324,7 @@ class MeasuredRun {
                        if (const auto own = recording::own_launch_tail(trace->records()))
                          tail.add(*own);
                      }
-                     write_telemetry(name, index);
+                     write_telemetry(name, index, own_processes);
                      result.samples += block.size();
                      tell(message::BlockDone{index});
                      if (!definition.stops_when_steady) return true;
@@ -342,14 +343,17 @@ class MeasuredRun {
     prepared->verify_timed_work();
   }
 
-  /// Between blocks: after block `block`, -1 before the first.
-  void write_telemetry(const CaseName& name, int block) {
+  /// Between blocks: after block `block`, -1 before the first. `own_processes` that the case has on
+  /// the device are no others.
+  void write_telemetry(const CaseName& name, int block, int own_processes) {
     const TelemetryReading reading = telemetry_->read();
     TelemetryRecord record{name.text(), block, reading.at_ns, {}};
     for (const auto& [key, value] : reading.values) {
-      record.values.emplace(key, value);
-      if (key == "other_processes")
-        other_processes_ = std::max(other_processes_.value_or(0), static_cast<int>(value));
+      const bool counts_processes = key == "other_processes";
+      const double others = counts_processes ? std::max(0.0, value - own_processes) : value;
+      record.values.emplace(key, others);
+      if (counts_processes)
+        other_processes_ = std::max(other_processes_.value_or(0), static_cast<int>(others));
     }
     writer_.write(record_to_json(record));
   }

@@ -160,6 +160,12 @@ std::optional<Comparison> compare(const SummaryRow* row, const SummaryRow* refer
   return Comparison{row, reference, ratio_of(row->run_medians, reference->run_medians)};
 }
 
+std::optional<Comparison> compare_in_pairs(const SummaryRow* row, const SummaryRow* reference) {
+  if (!row || !reference) return std::nullopt;
+  return Comparison{
+      row, reference, rules::paired_ratio_of(row->run_medians, reference->run_medians)};
+}
+
 const Comparison* from_which_on(const std::vector<Comparison>& comparisons, RatioVerdict verdict) {
   const Comparison* first = nullptr;
   for (auto it = comparisons.rbegin(); it != comparisons.rend(); ++it) {

@@ -65,6 +65,8 @@ struct Comparison {
 
 /// Absent unless both rows are there.
 std::optional<Comparison> compare(const SummaryRow* row, const SummaryRow* reference);
+/// The same of two metrics of one case, so that their runs are pairs.
+std::optional<Comparison> compare_in_pairs(const SummaryRow* row, const SummaryRow* reference);
 
 /// The first comparison that has the verdict, as have all after it; null if there is none.
 const Comparison* from_which_on(const std::vector<Comparison>& comparisons, RatioVerdict verdict);

@@ -208,6 +208,7 @@ const std::vector<Table>& all_tables() {
       replay_moments_table(),
       replay_epochs_table(),
       blocking_table(),
+      interference_table(),
       ceilings_table(),
       bits_table(),
       cliffs_table(),

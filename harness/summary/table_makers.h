@@ -91,4 +91,7 @@ Table gap_tuned_table();
 // blocking_table.cpp: which calls wait for the device
 Table blocking_table();
 
+// interference.cpp: what makes launches slower
+Table interference_table();
+
 }  // namespace launchgap

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/phases.h"
+
 namespace launchgap {
 namespace {
 
@@ -74,6 +76,28 @@ TracedValues launches(const BlockRecords& records) {
   }
   for (std::size_t i = 0; i < n; ++i) {
     if (!values.expect(seen[i], 1)) values.spoil(i);
+  }
+  return values;
+}
+
+/// The sample's own launch is the first: what others do before the next sample comes behind it.
+TracedValues first_launches(const BlockRecords& records) {
+  const SampleWindows& windows = records.windows;
+  const std::size_t n = windows.size();
+  TracedValues values = with_columns(records);
+  std::vector<const Launch*> first(n);
+  for (const Launch& launch : records.joined.launches) {
+    const auto sample = windows.sample_at(launch.begin_ns);
+    if (!sample) continue;
+    const Launch*& own = first[*sample];
+    if (!own || launch.begin_ns < own->begin_ns) own = &launch;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const Launch* const own = first[i];
+    if (!values.expect(own && own->kernel_count > 0 ? 1 : 0, 1) || own->impossible) continue;
+    const Call& call = records.trace.calls[own->call];
+    const KernelRun& kernel = records.trace.kernels[records.joined.kernels_of(*own).front()];
+    values.of(metric_of(phase_of(i, n), "launch_ns"))[i] = between(call.begin_ns, kernel.begin_ns);
   }
   return values;
 }
@@ -287,6 +311,8 @@ std::vector<std::string_view> traced_metrics(TracedAs as,
         own.emplace_back("flag_excess_ns");
       return own;
     }
+    case TracedAs::first_launch:
+      return {"quiet_launch_ns", "disturbed_launch_ns", "after_launch_ns"};
     case TracedAs::burst:
       return {"api_record_ns", "kernel_ns", "inter_kernel_gap_ns", "overhead_ns"};
     case TracedAs::work:
@@ -323,8 +349,13 @@ void TracedValues::spoil(std::size_t sample) {
 
 std::uint64_t TracedValues::spoilt_samples() const {
   if (columns.empty()) return samples_without_records;
-  return static_cast<std::uint64_t>(std::ranges::count_if(
-      columns.front().values, [](double value) { return std::isnan(value); }));
+  std::uint64_t spoilt = 0;
+  for (std::size_t i = 0; i < columns.front().values.size(); ++i) {
+    // A column may be of some samples alone.
+    spoilt += std::ranges::all_of(
+        columns, [&](const Column& column) { return std::isnan(column.values[i]); });
+  }
+  return spoilt;
 }
 
 TracedValues traced_values(const BlockRecords& records, TraceLevel level) {
@@ -333,6 +364,8 @@ TracedValues traced_values(const BlockRecords& records, TraceLevel level) {
   switch (records.as) {
     case TracedAs::launch:
       return launches(records);
+    case TracedAs::first_launch:
+      return first_launches(records);
     case TracedAs::burst:
       return bursts(records);
     case TracedAs::work:

@@ -50,6 +50,9 @@ MATTERS = {
     "wait": ("launch/wait/wait:(spin|block)/by:stream", {"wake_ns": {"yield": 0, "block": 60000}}, r"sleep|block"),
     "first-jit": ("launch/first", {"jit_ns": 90000000, "lazy_ns": 500000}, r"compil|JIT"),
     "after-idle": ("launch/after_idle/idle_ms:(0|1|10|100)$", {"idle": [{"after_ms": 50, "ns": 400000}]}, r"idle"),
+    "interference": ("launch/interference/beside:(default_stream|sleep|long_kernel|event)/mode:idle",
+        {"legacy_ns": 50000, "contended_ns": 40000, "idle": [{"after_ms": 1, "ns": 150000}]},
+        r"slower after the thread slept \(.* times the round trip\), behind a launch into the legacy default stream"),
     "queue": ("launch/queue", {"queue_depth": 300, "call_ns": 3000}, r"fewer than 299 launches"),
     "library": ("launch/library/call:(kernel|matmul)", {"library_call_ns": 30000}, r"librar"),
     "chain": (

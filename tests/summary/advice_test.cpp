@@ -102,6 +102,10 @@ std::string first(const char* loading) {
   return std::string("launch/first/loading:") + loading;
 }
 
+std::string beside(const char* what) {
+  return fmt::format("launch/interference/beside:{}/mode:idle", what);
+}
+
 struct OfCase {
   std::string params;
   double level;
@@ -351,6 +355,25 @@ const std::vector<Expected>& table() {
            "A launch after 10 ms or more of idleness is slower: round trips take 2.0 times longer "
            "after 10 ms, 4.0 times after 1000 ms. Where that counts, keep the device busy: launch "
            "an empty kernel at least every 1 ms."),
+      note({{beside("sleep"), "quiet_roundtrip_ns", 8000},
+            {beside("sleep"), "disturbed_roundtrip_ns", 24000},
+            {beside("event"), "quiet_roundtrip_ns", 8000},
+            {beside("event"), "disturbed_roundtrip_ns", 8000}},
+           "Launches are slower after the thread slept (3.0 times the round trip)."),
+      note({{beside("sleep"), "quiet_roundtrip_ns", 8000},
+            {beside("sleep"), "disturbed_roundtrip_ns", 24000},
+            {beside("stream"), "quiet_roundtrip_ns", 8000},
+            {beside("stream"), "disturbed_roundtrip_ns", 16000},
+            {beside("event"), "quiet_roundtrip_ns", 8000},
+            {beside("event"), "disturbed_roundtrip_ns", 12000},
+            {beside("product"), "quiet_roundtrip_ns", 8000},
+            {beside("product"), "disturbed_roundtrip_ns", 10000}},
+           "Launches are slower after the thread slept (3.0 times the round trip), after a stream "
+           "was made (2.0 times the round trip), after an event was made (1.50 times the round "
+           "trip), and 1 more."),
+      fine({{beside("event"), "quiet_roundtrip_ns", 8000},
+            {beside("event"), "disturbed_roundtrip_ns", 8000}},
+           "No interference that was tried makes launches slower (p50)."),
       note({{"launch/queue", "queue_depth", 1022, 1, 0},
             {"launch/queue", "full_launch_ns", 20'800, 1, 0}},
            "Keep fewer than 1022 launches in flight where a call must not wait: the next one waits "

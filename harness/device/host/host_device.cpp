@@ -352,6 +352,8 @@ const Backend& backend() {
     cannot(Capability::use_priorities, "the host's queues have no priorities");
     cannot(Capability::make_graphs, "the host's queue has no graphs");
     cannot(Capability::wait_for_all, "each of the host's queues is waited for by itself");
+    cannot(Capability::share_with_processes,
+           "processes share nothing of the host but its CPUs, which the cases load_* show");
     host.environment = [](std::span<const std::string>) {
       return std::map<std::string, std::string>{{"CUDA_VISIBLE_DEVICES", ""}};
     };

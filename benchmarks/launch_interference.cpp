@@ -1,0 +1,290 @@
+// What makes launches slower: the same empty launches without anything else, while something goes
+// on beside them or happens between them, and afterwards.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "benchmarks/interferences.h"
+#include "benchmarks/launching.h"
+#include "harness/core/phases.h"
+#include "harness/core/text.h"
+#include "harness/summary/adviser.h"
+#include "kernels/kernels.h"
+
+namespace launchgap {
+namespace {
+
+/// Metrics of the host's clock, by phase.
+std::vector<std::string_view> phase_metrics(const CaseName& name) {
+  if (is_burst(name))
+    return {"quiet_per_launch_ns", "disturbed_per_launch_ns", "after_per_launch_ns"};
+  return {"quiet_api_ns",
+          "disturbed_api_ns",
+          "after_api_ns",
+          "quiet_roundtrip_ns",
+          "disturbed_roundtrip_ns",
+          "after_roundtrip_ns"};
+}
+
+class InterferenceLaunch : public Case {
+ public:
+  explicit InterferenceLaunch(const CaseContext& context)
+      : burst_(is_burst(context.name)),
+        kind_(interference_named(context.name.at("beside"))),
+        stream_(stream_of(context, kind_)),
+        kernel_(context.device.load(kernels::null_kernel)),
+        interference_(kind_.make(context, *stream_)),
+        method_(launch_method(*kernel_, context.device.facts())) {
+    verify_launches(context.device, *stream_);
+    // Once before anything is timed: what it loads and allocates is not what is asked for.
+    interference_->begin();
+    for (int i = 0; i < 3; ++i) {
+      interference_->before_launch();
+      launch_and_wait();
+    }
+    interference_->end();
+    interference_->verify();
+    for (int i = 0; i < kWarmUp; ++i) launch_and_wait();
+  }
+
+  void sample(Block& block) override {
+    const Phase phase = phase_of(block.size(), block.capacity());
+    if (phase != last_) {
+      if (phase == Phase::disturbed) interference_->begin();
+      if (phase == Phase::after) interference_->end();
+      last_ = phase;
+    }
+    if (phase == Phase::disturbed) interference_->before_launch();
+    if (burst_) {
+      const std::int64_t begin = now_ns();
+      for (int i = 0; i < kBurst; ++i) stream_->launch(*kernel_, {1, 1}, nullptr);
+      stream_->wait();
+      const double each_ns = static_cast<double>(now_ns() - begin) / kBurst;
+      keep_burst(block, begin, phase, each_ns);
+      return;
+    }
+    const std::int64_t called = now_ns();
+    stream_->launch(*kernel_, {1, 1}, nullptr);
+    const std::int64_t returned = now_ns();
+    stream_->wait();
+    const std::int64_t waited = now_ns();
+    keep_idle(block, called, phase, returned - called, waited - called);
+  }
+
+  int warm_up_samples() const override { return burst_ ? 1 : 20; }
+  int operations_per_sample() const override { return burst_ ? kBurst : 1; }
+  int processes() const override { return interference_->processes(); }
+  void verify_timed_work() override { interference_->verify(); }
+  std::string method() const override {
+    return fmt::format("{}; disturbed: {}", method_, kind_.meaning);
+  }
+
+ private:
+  static constexpr int kWarmUp = 200;
+
+  static std::unique_ptr<Stream> stream_of(const CaseContext& context,
+                                           const InterferenceKind& kind) {
+    StreamOptions options;
+    options.ordered_with_default = kind.needs_default_stream;
+    return context.device.create_stream(options);
+  }
+
+  void launch_and_wait() {
+    stream_->launch(*kernel_, {1, 1}, nullptr);
+    stream_->wait();
+  }
+
+  /// The metrics of the other phases have no value.
+  static void keep_burst(Block& block, std::int64_t begin, Phase phase, double ns) {
+    const auto of = [&](Phase own) { return own == phase ? ns : Block::kMissing; };
+    block.keep(begin, of(Phase::quiet), of(Phase::disturbed), of(Phase::after));
+  }
+  static void keep_idle(Block& block,
+                        std::int64_t begin,
+                        Phase phase,
+                        std::int64_t api,
+                        std::int64_t roundtrip) {
+    const auto of = [&](Phase own, std::int64_t ns) {
+      return own == phase ? static_cast<double>(ns) : Block::kMissing;
+    };
+    block.keep(begin,
+               of(Phase::quiet, api),
+               of(Phase::disturbed, api),
+               of(Phase::after, api),
+               of(Phase::quiet, roundtrip),
+               of(Phase::disturbed, roundtrip),
+               of(Phase::after, roundtrip));
+  }
+
+  bool burst_;
+  const InterferenceKind& kind_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Interference> interference_;
+  std::string method_;
+  Phase last_ = Phase::quiet;
+};
+
+std::vector<std::string> kind_names(Profile profile, const DeviceFacts&) {
+  std::vector<std::string> names;
+  for (const InterferenceKind& kind : interference_kinds()) {
+    if (profile != Profile::quick || kind.quick) names.emplace_back(kind.name);
+  }
+  return names;
+}
+
+std::string kinds_meaning() {
+  std::string text;
+  for (const InterferenceKind& kind : interference_kinds())
+    text += fmt::format("{}`{}`: {}", text.empty() ? "" : "; ", kind.name, kind.meaning);
+  return text;
+}
+
+/// Bursts are some hundred launches each.
+Sampling samples(Profile profile, const CaseName& name) {
+  const InterferenceKind& kind = interference_named(name.at("beside"));
+  const int blocks = profile == Profile::quick ? 3 : profile == Profile::nightly ? 6 : 10;
+  const int launches = is_burst(name)              ? std::max(10, kind.launches / 20)
+                       : profile == Profile::quick ? (kind.launches + 3) / 4
+                                                   : kind.launches;
+  return {blocks, static_cast<int>(kPhases.size()) * launches};
+}
+
+/// The strongest first, of those that are certain; what costs nothing in one sentence.
+void advise_on_interference(Adviser& adviser) {
+  std::vector<std::pair<const InterferenceKind*, Comparison>> slower;
+  std::vector<std::string> harmless;
+  std::vector<Comparison> same;
+  for (const InterferenceKind& kind : interference_kinds()) {
+    const Params params = {{"beside", kind.name}, {"mode", "idle"}};
+    const auto comparison = compare_in_pairs(adviser.rows.find(params, "disturbed_roundtrip_ns"),
+                                             adviser.rows.find(params, "quiet_roundtrip_ns"));
+    if (!comparison) continue;
+    if (comparison->ratio.verdict == RatioVerdict::more) {
+      slower.emplace_back(&kind, *comparison);
+    } else if (comparison->ratio.verdict == RatioVerdict::same) {
+      harmless.emplace_back(kind.name);
+      same.push_back(*comparison);
+    }
+  }
+  std::ranges::sort(
+      slower, std::ranges::greater(), [](const auto& entry) { return *entry.second.ratio.value; });
+  if (slower.empty()) {
+    if (!same.empty())
+      adviser.say(Severity::fine,
+                  "No interference that was tried makes launches slower (p50).",
+                  {deciding(same)});
+    return;
+  }
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> worst;
+  std::vector<Comparison> evidence;
+  for (const auto& [kind, comparison] : slower) {
+    if (worst.size() == kMost) break;
+    worst.push_back(fmt::format(
+        "{} ({} times the round trip)", kind->in_words, times_text(*comparison.ratio.value)));
+    evidence.push_back(comparison);
+  }
+  adviser.say(
+      Severity::note,
+      fmt::format("Launches are slower {}{}.",
+                  fmt::format("{}", fmt::join(worst, ", ")),
+                  slower.size() > kMost ? fmt::format(", and {} more", slower.size() - kMost) : ""),
+      evidence);
+}
+
+const Registration launch_interference =
+    benchmark("launch/interference")
+        .asks("What makes launches slower, by how much, and for how long afterwards?")
+        .axis("beside", kinds_meaning(), kind_names)
+        .axis("mode",
+              mode_meaning(),
+              [](Profile profile, const DeviceFacts&) {
+                return profile == Profile::quick ? std::vector<std::string>{"idle"}
+                                                 : std::vector<std::string>{"idle", "burst"};
+              })
+        .metrics(phase_metrics)
+        .brings({"quiet_api_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Time inside the launch call, while nothing else goes on.",
+                 "",
+                 "the time in the call of quiet launches"})
+        .brings({"disturbed_api_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Time inside the launch call, while the interference goes on, or right after it.",
+                 "",
+                 "the time in the call of disturbed launches"})
+        .brings({"after_api_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Time inside the launch call, once it is over.",
+                 "",
+                 "the time in the call after the interference"})
+        .brings({"quiet_roundtrip_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "From the start of the launch call until the wait returns, while nothing else "
+                 "goes on.",
+                 "",
+                 "the round trip of quiet launches"})
+        .brings({"disturbed_roundtrip_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "From the start of the launch call until the wait returns, while the interference "
+                 "goes on, or right after it.",
+                 "",
+                 "the round trip of disturbed launches"})
+        .brings({"after_roundtrip_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "From the start of the launch call until the wait returns, once it is over.",
+                 "",
+                 "the round trip after the interference"})
+        .brings({"quiet_per_launch_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "For each launch of a burst and one wait, while nothing else goes on.",
+                 "",
+                 "the time per launch of quiet launches"})
+        .brings({"disturbed_per_launch_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "For each launch of a burst and one wait, while the interference goes on, or "
+                 "right after it.",
+                 "",
+                 "the time per launch of disturbed launches"})
+        .brings({"after_per_launch_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "For each launch of a burst and one wait, once it is over.",
+                 "",
+                 "the time per launch after the interference"})
+        .samples(samples)
+        .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
+          const InterferenceKind& kind = interference_named(name.at("beside"));
+          const double preparing = kind.name.starts_with("process") ? 3 : 0.1;
+          const double launches = seconds_by_mode(name, sampling);
+          return preparing + (is_gpu(facts) ? 1 : 2) * launches + kind.seconds * sampling.blocks;
+        })
+        .one_device_at_a_time()
+        .traced_as([](const CaseName& name) {
+          return is_burst(name) ? TracedAs::unseen : TracedAs::first_launch;
+        })
+        .advises(advise_on_interference)
+        .answers_on_terminal()
+        .makes<InterferenceLaunch>();
+
+}  // namespace
+}  // namespace launchgap
