@@ -52,17 +52,23 @@ void measure_blocks(Case& measured,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
                     const ToldToTools& told,
-                    const std::function<bool(int block, const Block&)>& done) {
+                    const std::function<bool(const MeasuredBlock&)>& done) {
   Block block(metrics, static_cast<std::size_t>(sampling.samples));
+  ThreadWatch watch(metrics, measured.operations_per_sample());
   const nvtx::Range range(all_blocks());
   say_once(told.run);
   std::uint64_t key = told.first_key;
   for (int index = 0; index < sampling.blocks; ++index) {
     take_samples(measured, block, static_cast<std::uint64_t>(index), key, [&](const auto& sample) {
-      for (int i = 0; i < sampling.samples; ++i) sample();
+      watch.begin_block(block);
+      for (int i = 0; i < sampling.samples; ++i) {
+        sample();
+        watch.look(block);
+      }
     });
+    watch.end_block(block);
     key += block.size();
-    if (!done(index, block)) return;
+    if (!done({index, block, watch})) return;
   }
 }
 

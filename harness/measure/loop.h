@@ -6,6 +6,7 @@
 #include <string>
 
 #include "harness/measure/benchmark.h"
+#include "harness/measure/thread_watch.h"
 
 namespace launchgap {
 
@@ -15,6 +16,13 @@ struct ToldToTools {
   std::uint64_t first_key = 0;  // payload of the range of its first sample; the i-th has this and i
 };
 
+/// A block that was measured, and what the system did to the thread meanwhile.
+struct MeasuredBlock {
+  int index;
+  const Block& samples;
+  const ThreadWatch& thread;
+};
+
 /// Measures a prepared case in blocks, each of a fixed number of samples. `done` is called after
 /// each block, outside all timing; where it returns false, the rest of the blocks is left out.
 /// Throws what the case throws.
@@ -22,7 +30,7 @@ void measure_blocks(Case& measured,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
                     const ToldToTools& told,
-                    const std::function<bool(int block, const Block&)>& done);
+                    const std::function<bool(const MeasuredBlock&)>& done);
 
 /// Registers cases for Google Benchmark's own main loop and flags: each is prepared when it first
 /// runs, and each repetition has its profile's samples as iterations, with manual time: Google

@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <sched.h>
+#include <sstream>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,7 @@ constexpr TelemetryQuantity kQuantities[] = {
     {"voluntary_switches", "1", true, "Times that the launching thread waited for something."},
     {"migrations", "1", true, "Moves of the launching thread to another CPU."},
     {"page_faults", "1", true, "Page faults of the launching thread, without those from disk."},
+    {"stolen_ms", "ms", true, "Time that a hypervisor kept the launching CPU from its machine."},
     {"cpu_mhz", "MHz", false, "Frequency of the CPU that launches, as the kernel tells it."},
     {"deep_idle_us",
      "us",
@@ -69,6 +72,7 @@ class Telemetry::Host {
       reading.values.emplace_back("migrations", *migrations);
     const int cpu = sched_getcpu();
     if (cpu < 0) return;
+    if (const auto ms = stolen_ms(cpu)) reading.values.emplace_back("stolen_ms", *ms);
     const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}/", cpu);
     if (const auto khz = number_in(folder + "cpufreq/scaling_cur_freq"))
       reading.values.emplace_back("cpu_mhz", *khz / 1000);
@@ -85,6 +89,24 @@ class Telemetry::Host {
   }
 
  private:
+  /// The eighth number of the CPU's line, in ticks.
+  static std::optional<double> stolen_ms(int cpu) {
+    constexpr int kPlace = 8;
+    static const double tick_ms = 1000.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
+    std::ifstream file("/proc/stat");
+    const std::string name = fmt::format("cpu{} ", cpu);
+    for (std::string line; std::getline(file, line);) {
+      if (!line.starts_with(name)) continue;
+      std::istringstream numbers(line.substr(name.size()));
+      double ticks = 0;
+      for (int i = 0; i < kPlace; ++i) {
+        if (!(numbers >> ticks)) return std::nullopt;
+      }
+      return ticks * tick_ms;
+    }
+    return std::nullopt;
+  }
+
   /// Kernels with CONFIG_SCHED_DEBUG tell.
   static std::optional<double> read_migrations() {
     std::ifstream file("/proc/thread-self/sched");

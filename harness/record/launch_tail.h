@@ -18,7 +18,14 @@ enum class TailCause : std::uint8_t {
   overlapping_call,
   recorder,
   host_pause,
+  migration,
+  page_fault,
+  after_pause,
+  blocked,
   slow_kernel,
+  clocks,
+  heat,
+  neighbour,
   unexplained,
   usual,  // it did not take long
 };
@@ -26,15 +33,23 @@ enum class TailCause : std::uint8_t {
 struct TailCauseInfo {
   std::string_view name, meaning;
 };
-inline constexpr std::array<TailCauseInfo, 8> kTailCauses = {{
+inline constexpr std::array<TailCauseInfo, 15> kTailCauses = {{
     {"first-launch",
      "The first launch of its kernel or of the process, or one during which code was loaded."},
     {"queue-full", "The GPU's queue was full: the call returned when the GPU had made room."},
     {"overlapping-call", "Another thread was in a call of CUDA for half of the time or longer."},
     {"recorder", "The recorder itself took half of the time or more."},
     {"host-pause", "The host's scheduler had taken the thread off its CPU."},
+    {"migration", "The system moved the thread to another CPU."},
+    {"page-fault", "The thread touched memory that had no page yet."},
+    {"after-pause", "The thread had not launched for a while: CPU and caches were cold."},
+    {"blocked", "The thread slept meanwhile: it waited for a lock, a file or the device."},
     {"slow-kernel", "Launches of this kernel always take long."},
-    {"unexplained", "Nothing in the recording says why."},
+    {"clocks", "Of a whole block: the GPU's clocks were lower, or held down by power."},
+    {"heat", "Of a whole block: heat held the GPU's clocks down."},
+    {"neighbour",
+     "Of a whole block: another process was on the GPU, or another machine on the CPU."},
+    {"unexplained", "Nothing that was kept says why."},
     {"usual", "All launches that did not take long."},
 }};
 constexpr std::string_view name_of(TailCause cause) {

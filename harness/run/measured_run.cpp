@@ -22,6 +22,7 @@
 #include "harness/measure/telemetry.h"
 #include "harness/measure/warm_up.h"
 #include "harness/record/records.h"
+#include "harness/record/thread_events_record.h"
 #include "harness/record/writer.h"
 #include "harness/run/event_keeper.h"
 #include "harness/run/job.h"
@@ -311,12 +312,17 @@ class MeasuredRun {
                    definition.metrics(name),
                    definition.sampling(job_.profile, name),
                    {run_name(job_), first_key},
-                   [&](int index, const Block& block) {
+                   [&](const MeasuredBlock& measured) {
+                     const auto& [index, block, thread] = measured;
                      const std::vector<Column> traced =
                          trace ? trace->finish(block) : std::vector<Column>();
                      const std::uint64_t first = result.samples;
                      writer_.write_samples(
                          name.text(), index, first, block, traced, key_of(first_key + first));
+                     if (!thread.slow().empty()) {
+                       writer_.write(record_to_json(
+                           ThreadEventsRecord{name.text(), index, thread.slow(), thread.usual()}));
+                     }
                      if (trace && keeper_) {
                        keeper_->add(index, first, block, traced, trace->records(), trace->clock());
                      }

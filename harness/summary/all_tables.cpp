@@ -209,6 +209,8 @@ const std::vector<Table>& all_tables() {
       replay_epochs_table(),
       blocking_table(),
       interference_table(),
+      slow_causes_table(),
+      run_factors_table(),
       ceilings_table(),
       bits_table(),
       cliffs_table(),

@@ -178,6 +178,11 @@ class FileReader {
                                        run_.replicate,
                                        std::move(events),
                                        std::move(record)});
+    } else if (kind == ThreadEventsRecord::kName) {
+      auto record = fields_from_json<ThreadEventsRecord>(json);
+      CaseName::parse(record.case_name);  // or throw
+      session_.thread_events.push_back(
+          {run_.device, run_.arm, run_.process_config, run_.replicate, std::move(record)});
     } else if (kind == JobRecord::kName) {
       auto record = fields_from_json<JobRecord>(json);
       for (const StepVariation& own : record.variation) CaseName::parse(own.case_name);  // or throw

@@ -20,6 +20,7 @@
 #include "harness/record/schema.h"
 #include "harness/record/session_record.h"
 #include "harness/record/slow_sample_record.h"
+#include "harness/record/thread_events_record.h"
 #include "harness/record/trace_record.h"
 
 namespace launchgap {
@@ -118,6 +119,14 @@ struct SlowSampleInfo {
   SlowSampleRecord record;
 };
 
+/// What the system did to the launching thread in one block.
+struct ThreadEventsInfo {
+  std::string device, arm;
+  ProcessConfig process_config;
+  int replicate = 0;
+  ThreadEventsRecord record;
+};
+
 /// What the events of an imported run say beyond its samples.
 struct JobInfo {
   std::string device;
@@ -189,6 +198,7 @@ struct SessionData {
   std::vector<TraceInfo> traces;
   std::vector<RecordingInfo> recordings;
   std::vector<SlowSampleInfo> slow_samples;
+  std::vector<ThreadEventsInfo> thread_events;
   std::vector<JobInfo> jobs;
   std::vector<ReplayInfo> replays;
   std::vector<RecordingCost> recording_costs;

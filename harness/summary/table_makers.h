@@ -91,6 +91,12 @@ Table gap_tuned_table();
 // blocking_table.cpp: which calls wait for the device
 Table blocking_table();
 
+// slow_causes.cpp: why samples are slow
+Table slow_causes_table();
+
+// run_factors.cpp: what differs between slow and fast runs
+Table run_factors_table();
+
 // interference.cpp: what makes launches slower
 Table interference_table();
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from . import (
     allocations,
@@ -40,15 +39,33 @@ from . import (
     recorded,
     replays,
     sequence,
+    slow_causes,
     timelines,
 )
 from . import compare as cmp
 from .compare import library_versions
 from .registry import OF_METRIC, SHARE, Column
 from .session import MOST_GENERATIONS, Device, Record, Row, Session
-from .text import MISSING, about, count, join_and, percent, quantity, significant
+from .text import MISSING, about, breakable, count, join_and, marked, percent, quantity, significant
 
 _TEMPLATES = Path(__file__).parent / "templates"
+
+
+SECTIONS = (
+    recorded,
+    parts,
+    levels,
+    timelines,
+    slow_causes,
+    costs,
+    sequence,
+    observer,
+    blocking,
+    interference,
+    cliffs,
+    kernels,
+)
+"""What a drawing is enough for: each is known to the templates by its module's name."""
 
 
 @dataclass
@@ -149,7 +166,7 @@ def render(
         headlines=headlines.table(of_measured),
         nights=nights.section(drawing),
         beside=beside.section(drawing, compared.get("gap_recorded", [])),
-        recorded=recorded.section(drawing),
+        **{module.__name__.rpartition(".")[2]: module.section(drawing) for module in SECTIONS},
         replays=replays.section(drawing, sessions),
         found=findings.section(sessions),
         fallback=fallback.costs(drawing),
@@ -157,20 +174,10 @@ def render(
         hosts=[host_facts(s) for s in sessions],
         initialisation=[i for s in sessions for i in initialisation(s)],
         runs=[run_line(s, r) for s in sessions for r in s.runs],
-        parts=parts.section(drawing),
-        levels=levels.section(drawing),
         odd=levels.odd_table(drawing),
         drawn=_left_out(drawing),
         launch=drawing.launches(),
-        costs=costs.section(drawing),
-        timelines=timelines.section(drawing),
-        sequence=sequence.section(drawing),
-        observer=observer.section(drawing),
         checks=observer.checks(drawing),
-        blocking=blocking.section(drawing),
-        interference=interference.section(drawing),
-        cliffs=cliffs.section(drawing),
-        kernels=kernels.section(drawing),
         families=drawing.families(),
         shares={family: ceilings.shares(drawing, family) for family in ("matmul", "convolution")},
         library_code=costs.library_code(drawing),
@@ -191,17 +198,6 @@ def render(
         missing=MISSING,
         library_versions_of=library_versions,
     )
-
-
-def marked(text: str) -> Markup:
-    """Text of the program's own, whose `code` and *emphasis* are written as in its docs."""
-    with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
-    return Markup(re.sub(r"\*(\w+)\*", r"<em>\1</em>", with_code))
-
-
-def breakable(case: str) -> Markup:
-    """A case's name that may be broken after a slash, rather than anywhere."""
-    return Markup(str(escape(case)).replace("/", "/<wbr>"))
 
 
 def policy(style: str, script: str) -> str:

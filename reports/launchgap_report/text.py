@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from markupsafe import Markup, escape
+
 MISSING = "–"
 NBSP = "\u00a0"
 
@@ -124,3 +126,14 @@ def number_word(number: float) -> str:
 def join_and(words: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def marked(text: str) -> Markup:
+    """Text of the program's own, whose `code` and *emphasis* are written as in its docs."""
+    with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(re.sub(r"\*(\w+)\*", r"<em>\1</em>", with_code))
+
+
+def breakable(case: str) -> Markup:
+    """A case's name that may be broken after a slash, rather than anywhere."""
+    return Markup(str(escape(case)).replace("/", "/<wbr>"))

@@ -20,6 +20,7 @@ PROMISES = {
     "a sample's range to which nobody listens": lambda f: (
         f["loop/keep_three_metrics/in_range"]["real_time"] <= 1.5 * f["loop/google_manual_time/bare"]["real_time"]
     ),
+    "looking at the thread after a sample": lambda f: f["watch/sample"]["real_time"] <= 2000,
     "writing records": lambda f: f["records/write"]["samples"] >= 5e6,
     "summarising all samples": lambda f: f[SUMMARY]["samples"] == 10e6,
     "summarising within 10 s": lambda f: f[SUMMARY]["real_time"] <= 10,

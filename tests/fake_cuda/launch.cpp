@@ -159,6 +159,7 @@ abi::Result Process::launch(Call& call,
   Turn turn = take_turn(call.lock, context, timeline, call.begin_ns);
   if (turn.status != abi::kSuccess) return turn.status;
   turn.late_ns += late_ns;
+  turn.late_ns += strike(context.description.launch.hiccups, context.random_at_times);
   const double call_ns = context.draw(context.description.call_ns);
   item.ready_ns = turn.begin_ns + context.draw(context.description.launch_ns);
   item.gap_ns = -work.overlap_ns;

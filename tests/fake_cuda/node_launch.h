@@ -6,6 +6,7 @@
 
 #include "harness/record/field_rules.h"
 #include "tests/fake_cuda/distribution.h"
+#include "tests/fake_cuda/hiccups.h"
 
 namespace launchgap::fake {
 
@@ -120,6 +121,7 @@ struct LaunchDescription {
   bool free_holds_launches = false;  // while cuMemFree waits, no other thread launches
   bool lazy_memsets =
       false;  // a context's first memset loads its kernel, which waits for the device
+  std::vector<Hiccup> hiccups;
   double global_timer_ns = 0;    // steps of the clock by which kernels wait; 0: none
   Distribution first_handle_ns;  // a library's first handle
 
@@ -128,6 +130,7 @@ struct LaunchDescription {
     field.optional("threads_per_multiprocessor", self.threads_per_multiprocessor, at_least(1024));
     field.optional(
         "max_blocks_per_multiprocessor", self.max_blocks_per_multiprocessor, at_least(1));
+    field.optional("hiccups", self.hiccups);
     field.optional("wave_ns", self.wave_ns, at_least(0));
     field.optional("stream_switch_ns", self.stream_switch_ns);
     field.optional("launch_lock",

@@ -25,7 +25,8 @@ TEST(MeasureBlocks, TakesExactlyTheSamplesThatWereAskedFor) {
   Counting counting;
   std::vector<std::size_t> sizes;
   std::vector<double> firsts;
-  measure_blocks(counting, {"api_ns"}, {3, 7}, {}, [&](int index, const Block& block) {
+  measure_blocks(counting, {"api_ns"}, {3, 7}, {}, [&](const MeasuredBlock& measured) {
+    const auto& [index, block, thread] = measured;
     EXPECT_EQ(index, static_cast<int>(sizes.size()));
     EXPECT_GE(block.end_ns(), block.starts_ns().back());
     EXPECT_LE(block.begin_ns(), block.starts_ns().front());
@@ -43,7 +44,7 @@ TEST(MeasureBlocks, AFailureEndsItAfterTheBlocksThatWereWhole) {
     int blocks = 0;
     EXPECT_THROW(
         measure_blocks(
-            counting, {"api_ns"}, {5, 7}, {}, [&](int, const Block&) { return ++blocks > 0; }),
+            counting, {"api_ns"}, {5, 7}, {}, [&](const MeasuredBlock&) { return ++blocks > 0; }),
         std::runtime_error);
     EXPECT_EQ(blocks, whole);
     EXPECT_EQ(counting.count, 7 * whole + 3);
@@ -53,7 +54,8 @@ TEST(MeasureBlocks, AFailureEndsItAfterTheBlocksThatWereWhole) {
 TEST(MeasureBlocks, LeavesOutTheRestWhenItIsEnough) {
   Counting counting;
   int blocks = 0;
-  measure_blocks(counting, {"api_ns"}, {5, 7}, {}, [&](int, const Block&) { return ++blocks < 2; });
+  measure_blocks(
+      counting, {"api_ns"}, {5, 7}, {}, [&](const MeasuredBlock&) { return ++blocks < 2; });
   EXPECT_EQ(blocks, 2);
   EXPECT_EQ(counting.count, 14);
 }

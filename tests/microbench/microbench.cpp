@@ -12,6 +12,7 @@
 #include "harness/core/csv_writer.h"
 #include "harness/core/output_file.h"
 #include "harness/measure/nvtx.h"
+#include "harness/measure/thread_watch.h"
 #include "harness/record/writer.h"
 #include "harness/summary/summary.h"
 
@@ -105,6 +106,23 @@ void keep_in_range(benchmark::State& state) {
   });
 }
 BENCHMARK(keep_in_range)->Name("loop/keep_three_metrics/in_range");
+
+/// What a look at the thread takes after each sample.
+void watch_thread(benchmark::State& state) {
+  ThreadWatch watch({"api_ns", "roundtrip_ns", "per_launch_ns"}, 1);
+  Block usual({"api_ns", "roundtrip_ns", "per_launch_ns"}, 1);
+  watch.begin_block(usual);
+  usual.keep(usual.begin_ns(), 2300, 6700, 2000);
+  watch.end_block(usual);
+  watch.begin_block(usual);
+  std::int64_t now = usual.begin_ns();
+  keep(state, [&](Block& block) {
+    block.keep(now, 2300, 6700, 2000);
+    now += 6700;
+    watch.look(block);
+  });
+}
+BENCHMARK(watch_thread)->Name("watch/sample");
 
 void write_records(benchmark::State& state) {
   const SessionFolder folder;

@@ -1,0 +1,381 @@
+#include "harness/summary/slow_causes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "harness/core/metric.h"
+#include "harness/core/plan.h"
+#include "harness/measure/telemetry.h"
+#include "harness/stats/stats.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::size_t kLeastSamples = 20;
+constexpr double kSlowTimes = 1.5;       // the median
+constexpr double kSlowRanges = 3;        // interquartile ranges above the third quartile
+constexpr double kMostByChance = 0.05;   // of the slow samples that have an event
+constexpr double kMostOfAFaultNs = 1e6;  // a page of 2 MiB that is cleared
+constexpr double kSlowBlock = 1.1;       // the median of the run's other blocks
+constexpr double kLeastHeld = 0.1;       // of a block's time, that clocks were held down
+constexpr double kLowerClock = 0.95;     // of the others' median
+
+/// Which run of a case.
+using RunKey = std::tuple<std::string, std::string, ProcessConfig, std::string, int>;
+
+struct ThreadOfRun {
+  std::map<int, const ThreadEventsRecord*> blocks;
+};
+
+/// Where the samples of a block are among all of its run.
+struct BlockPlace {
+  int block = 0;
+  std::size_t from = 0, count = 0;
+};
+
+/// What is known of the cases' runs beside their samples.
+class Observations {
+ public:
+  explicit Observations(const SessionData& session) {
+    for (const ThreadEventsInfo& info : session.thread_events) {
+      threads_[{info.device, info.arm, info.process_config, info.record.case_name, info.replicate}]
+          .blocks[info.record.block] = &info.record;
+    }
+    for (const TelemetryInfo& info : session.telemetry) {
+      telemetry_[{info.device, info.arm, info.process_config, info.case_name, info.replicate}]
+                [info.block] = &info;
+    }
+  }
+
+  const ThreadEventsRecord* thread(const RunKey& run, int block) const {
+    const auto own = threads_.find(run);
+    if (own == threads_.end()) return nullptr;
+    const auto found = own->second.blocks.find(block);
+    return found == own->second.blocks.end() ? nullptr : found->second;
+  }
+
+  BlockTelemetry telemetry(const RunKey& run, int block) const {
+    BlockTelemetry rates;
+    const auto own = telemetry_.find(run);
+    if (own == telemetry_.end()) return rates;
+    const auto before = own->second.find(block - 1), after = own->second.find(block);
+    if (before == own->second.end() || after == own->second.end()) return rates;
+    const double seconds = 1e-9 * static_cast<double>(after->second->at_ns - before->second->at_ns);
+    for (const TelemetryQuantity& quantity : telemetry_quantities()) {
+      const std::string key(quantity.key);
+      const auto now = after->second->values.find(key);
+      if (now == after->second->values.end()) continue;
+      if (!quantity.counter) {
+        rates[key] = now->second;
+        continue;
+      }
+      const auto was = before->second->values.find(key);
+      if (was != before->second->values.end() && seconds > 0)
+        rates[key] = (now->second - was->second) / seconds;
+    }
+    return rates;
+  }
+
+ private:
+  std::map<RunKey, ThreadOfRun> threads_;
+  std::map<RunKey, std::map<int, const TelemetryInfo*>> telemetry_;
+};
+
+double value_of(const BlockTelemetry& telemetry, const std::string& key) {
+  const auto found = telemetry.find(key);
+  return found == telemetry.end() ? 0 : found->second;
+}
+
+double usual_value(std::span<const BlockTelemetry> blocks, const std::string& key) {
+  std::vector<double> values;
+  for (const BlockTelemetry& block : blocks) values.push_back(value_of(block, key));
+  return stats::median(std::move(values)).value_or(0);
+}
+
+/// The metric of the whole sample: the largest of the host's clock, if each block has all of it.
+std::string metric_of_sample(const CaseData& data) {
+  std::string largest;
+  double most = 0;
+  for (const auto& [metric, runs] : data.samples) {
+    const Metric* const known = find_metric(metric);
+    if (!known || known->source != "host_clock" || known->unit != "ns" || runs.empty()) continue;
+    std::vector<double> first = runs.begin()->second;
+    const double level = stats::quantile_in_place(first, 0.5).value_or(0);
+    if (level <= most) continue;
+    most = level;
+    largest = metric;
+  }
+  return largest;
+}
+
+std::vector<BlockPlace> places_of(const CaseData& data, const std::string& metric, int replicate) {
+  std::vector<BlockPlace> places;
+  std::size_t from = 0;
+  for (const BlockInfo& block : data.blocks) {
+    if (block.replicate != replicate) continue;
+    const auto count = block.counts.find(metric);
+    if (count == block.counts.end()) continue;
+    places.push_back({block.block, from, count->second});
+    from += count->second;
+  }
+  return places;
+}
+
+/// One run of a case, taken apart.
+class RunParts {
+ public:
+  RunParts(const Observations& observations, RunKey run, std::span<const double> values)
+      : observations_(observations), run_(std::move(run)), values_(values) {
+    std::vector<double> copy(values.begin(), values.end());
+    median_ = stats::quantile_in_place(copy, 0.5).value_or(0);
+    limit_ = slow_limit(values);
+  }
+
+  /// Calls `add(of_blocks, cause, value, extra)` for each slow sample.
+  template <class Add>
+  void each(const std::vector<BlockPlace>& places, Add&& add) const {
+    if (!limit_) return;
+    const std::vector<double> levels = levels_of(places);
+    std::vector<std::optional<TailCause>> of_blocks;
+    std::vector<const WatchedSample*> slow;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      of_blocks.push_back(cause_of_slow_block(places, levels, i));
+      if (!of_blocks[i]) add_watched(places[i], slow);
+    }
+    const EventRule rule(slow, usual_events(places));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const auto values = values_.subspan(places[i].from, places[i].count);
+      if (of_blocks[i]) {
+        for (const double value : values) add(true, *of_blocks[i], value, value - median_);
+        continue;
+      }
+      const ThreadEventsRecord* const thread = observations_.thread(run_, places[i].block);
+      for (std::size_t sample = 0; sample < values.size(); ++sample) {
+        if (values[sample] <= *limit_) continue;
+        const double extra = values[sample] - median_;
+        const WatchedSample* const watched = thread ? find(*thread, sample) : nullptr;
+        add(false,
+            watched ? rule.cause_of(*watched, extra) : TailCause::unexplained,
+            values[sample],
+            extra);
+      }
+    }
+  }
+
+ private:
+  static const WatchedSample* find(const ThreadEventsRecord& thread, std::size_t sample) {
+    const auto found = std::ranges::lower_bound(thread.slow, sample, {}, &WatchedSample::sample);
+    return found != thread.slow.end() && found->sample == sample ? &*found : nullptr;
+  }
+
+  /// What was looked at of the slow samples of a block.
+  void add_watched(const BlockPlace& place, std::vector<const WatchedSample*>& slow) const {
+    const ThreadEventsRecord* const thread = observations_.thread(run_, place.block);
+    if (!thread) return;
+    for (const WatchedSample& watched : thread->slow) {
+      if (watched.sample < place.count && values_[place.from + watched.sample] > *limit_)
+        slow.push_back(&watched);
+    }
+  }
+
+  std::vector<double> levels_of(const std::vector<BlockPlace>& places) const {
+    std::vector<double> levels;
+    for (const BlockPlace& place : places) {
+      const auto own = values_.subspan(place.from, place.count);
+      levels.push_back(stats::median({own.begin(), own.end()}).value_or(0));
+    }
+    return levels;
+  }
+
+  /// While samples were taken that are not slow. What was looked at and is not slow is among them.
+  ThreadEvents usual_events(const std::vector<BlockPlace>& places) const {
+    ThreadEvents usual;
+    for (const BlockPlace& place : places) {
+      const ThreadEventsRecord* const thread = observations_.thread(run_, place.block);
+      if (!thread) {
+        usual.samples += place.count;  // none of them took longer, so nobody looked
+        continue;
+      }
+      usual.add(thread->usual);
+      for (const WatchedSample& watched : thread->slow) {
+        if (watched.sample < place.count && values_[place.from + watched.sample] <= *limit_)
+          usual.count(watched.events);
+      }
+    }
+    return usual;
+  }
+
+  /// Nothing if the block is not slow.
+  std::optional<TailCause> cause_of_slow_block(const std::vector<BlockPlace>& places,
+                                               const std::vector<double>& levels,
+                                               std::size_t block) const {
+    constexpr std::size_t kFewestOthers = 2;
+    if (levels.size() < kFewestOthers + 1) return std::nullopt;
+    const double usual = *stats::median(levels);
+    if (levels[block] <= kSlowBlock * usual) return std::nullopt;
+    std::vector<BlockTelemetry> others;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (levels[i] <= kSlowBlock * usual)
+        others.push_back(observations_.telemetry(run_, places[i].block));
+    }
+    return cause_of_block(observations_.telemetry(run_, places[block].block), others);
+  }
+
+  const Observations& observations_;
+  RunKey run_;
+  std::span<const double> values_;
+  double median_ = 0;
+  std::optional<double> limit_;
+};
+
+void add_case(const Observations& observations,
+              const CaseKey& key,
+              const CaseData& data,
+              std::vector<SlowPart>& parts) {
+  const std::string metric = metric_of_sample(data);
+  if (metric.empty()) return;
+  std::map<std::pair<bool, TailCause>, SlowPart> found;
+  std::uint64_t samples = 0;
+  double extra_ns = 0;
+  for (const auto& [replicate, values] : data.samples.at(metric)) {
+    samples += values.size();
+    const RunKey run{key.device, key.arm, key.process_config, key.name.text(), replicate};
+    RunParts(observations, run, values)
+        .each(places_of(data, metric, replicate),
+              [&](bool of_blocks, TailCause cause, double value, double extra) {
+                SlowPart& part = found[{of_blocks, cause}];
+                ++part.samples;
+                part.extra_ns += extra;
+                part.longest_ns = std::max(part.longest_ns, value);
+                extra_ns += extra;
+              });
+  }
+  if (found.empty()) return;
+  found.try_emplace({false, TailCause::unexplained});
+  for (auto& [which, part] : found) {
+    part.key = key;
+    part.metric = metric;
+    std::tie(part.of_blocks, part.cause) = which;
+    part.of_samples = samples;
+    part.extra_share = extra_ns > 0 ? part.extra_ns / extra_ns : 0;
+    parts.push_back(std::move(part));
+  }
+}
+
+}  // namespace
+
+std::optional<double> slow_limit(std::span<const double> values) {
+  if (values.size() < kLeastSamples) return std::nullopt;
+  std::vector<double> sorted(values.begin(), values.end());
+  const double q1 = *stats::quantile_in_place(sorted, 0.25);
+  const double q3 = *stats::quantile_in_place(sorted, 0.75);
+  const double p50 = *stats::quantile_in_place(sorted, 0.5);
+  return std::max(kSlowTimes * p50, q3 + kSlowRanges * (q3 - q1));
+}
+
+EventRule::EventRule(std::span<const WatchedSample* const> slow, const ThreadEvents& usual) {
+  const auto n = static_cast<double>(slow.size());
+  const auto usual_samples = static_cast<double>(std::max<std::uint64_t>(1, usual.samples));
+  for (const auto event : {&ThreadEvents::pauses,
+                           &ThreadEvents::moves,
+                           &ThreadEvents::involuntary,
+                           &ThreadEvents::faults,
+                           &ThreadEvents::voluntary}) {
+    const double rate = static_cast<double>(usual.*event) / usual_samples;
+    double having = 0, by_chance = 0;
+    for (const WatchedSample* const watched : slow) {
+      having += watched->events.*event > 0;
+      by_chance += rate;
+    }
+    // Only those that it does not explain have it by chance.
+    by_chance *= (n - having + 1) / n;
+    if (having > 0 && by_chance <= kMostByChance * having) counting_.push_back(event);
+  }
+}
+
+bool EventRule::counts(std::uint64_t ThreadEvents::*event) const {
+  return std::ranges::find(counting_, event) != counting_.end();
+}
+
+TailCause EventRule::cause_of(const WatchedSample& watched, double extra_ns) const {
+  const ThreadEvents& own = watched.events;
+  const auto has = [&](std::uint64_t ThreadEvents::*event) {
+    return own.*event > 0 && counts(event);
+  };
+  // A pause explains what comes behind it, and what happened within it explains nothing.
+  if (own.pauses > 0)
+    return has(&ThreadEvents::pauses) ? TailCause::after_pause : TailCause::unexplained;
+  if (has(&ThreadEvents::moves)) return TailCause::migration;
+  if (has(&ThreadEvents::involuntary)) return TailCause::host_pause;
+  if (has(&ThreadEvents::faults) && extra_ns <= kMostOfAFaultNs * static_cast<double>(own.faults))
+    return TailCause::page_fault;
+  return has(&ThreadEvents::voluntary) ? TailCause::blocked : TailCause::unexplained;
+}
+
+TailCause cause_of_block(const BlockTelemetry& slow, std::span<const BlockTelemetry> others) {
+  constexpr double kNsPerSecond = 1e9;
+  const auto was_held = [&](std::initializer_list<const char*> counters) {
+    double held = 0, usually = 0;
+    for (const char* const counter : counters) {
+      held += value_of(slow, counter) / kNsPerSecond;
+      usually += usual_value(others, counter) / kNsPerSecond;
+    }
+    return held >= kLeastHeld && held > 2 * usually;
+  };
+  if (was_held({"held_by_sw_thermal_ns", "held_by_hw_thermal_ns"})) return TailCause::heat;
+  if (was_held({"held_by_power_cap_ns", "held_by_sync_boost_ns", "held_by_power_brake_ns"}))
+    return TailCause::clocks;
+  const double clock = value_of(slow, "sm_clock_mhz"), usual = usual_value(others, "sm_clock_mhz");
+  if (clock > 0 && clock < kLowerClock * usual) return TailCause::clocks;
+  if (value_of(slow, "other_processes") > usual_value(others, "other_processes"))
+    return TailCause::neighbour;
+  constexpr double kStolenMs = 1000 * kLeastHeld;  // of a second
+  const double stolen = value_of(slow, "stolen_ms");
+  if (stolen >= kStolenMs && stolen > 2 * usual_value(others, "stolen_ms"))
+    return TailCause::neighbour;
+  return TailCause::unexplained;
+}
+
+std::vector<SlowPart> slow_parts(const SessionData& session) {
+  std::vector<SlowPart> parts;
+  const Observations observations(session);
+  for (const auto& [key, data] : session.cases) {
+    if (key.arm == kRecorded || key.arm == kPublished) continue;
+    if (key.name.benchmark == "launch/interference") continue;
+    add_case(observations, key, data, parts);
+  }
+  return parts;
+}
+
+Table slow_causes_table() {
+  using Row = const SlowPart&;
+  return make_table<SlowPart>(
+      "slow_causes.csv",
+      "case that has slow samples, and cause",
+      TableUse::details,
+      [](const TableInputs& from) { return slow_parts(from.session); },
+      {{"device_id", [](Row row) { return row.key.device; }},
+       {"arm", [](Row row) { return row.key.arm; }},
+       {"process_config", [](Row row) { return row.key.process_config.text(); }},
+       {"case", [](Row row) { return row.key.name.text(); }},
+       {"metric", "That of the whole sample: the largest on the host's clock.", &SlowPart::metric},
+       {"level",
+        "sample: it alone is slow; block: all samples of a block, whose median is above 1.1 times "
+        "that of the run's blocks.",
+        [](Row row) { return row.of_blocks ? "block" : "sample"; }},
+       {"cause",
+        "As in definitions.md, \"Why samples are slow\".",
+        [](Row row) { return name_of(row.cause); }},
+       {"samples", "Slow ones with this cause.", &SlowPart::samples},
+       {"of_samples", "All that the case has.", &SlowPart::of_samples},
+       {"extra_ns", "What they take above the medians of their runs.", &SlowPart::extra_ns},
+       {"extra_share", "Of what all slow samples of the case take above.", &SlowPart::extra_share},
+       {"longest_ns", "The longest of them.", &SlowPart::longest_ns}});
+}
+
+}  // namespace launchgap

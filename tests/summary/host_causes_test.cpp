@@ -1,0 +1,200 @@
+// Causes that this machine itself can be made to show: the thread that takes samples is disturbed
+// for real, and each slow sample must have the cause that it was given.
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "harness/core/cpus.h"
+#include "harness/device/backend.h"
+#include "harness/measure/loop.h"
+#include "harness/summary/slow_causes.h"
+#include "kernels/kernels.h"
+
+namespace launchgap {
+namespace {
+
+constexpr int kBlocks = 5, kSamples = 400, kEvery = 100;  // so that 20 samples are disturbed
+constexpr std::size_t kDisturbed = kBlocks * kSamples / kEvery;
+
+struct Disturbance {
+  std::function<void()> before = [] {};  // a sample
+  std::function<void()> within = [] {};
+};
+
+/// Samples of some microseconds, of which each hundredth is disturbed.
+class Disturbed : public Case {
+ public:
+  Disturbed(std::function<void()> work, Disturbance disturbance)
+      : work_(std::move(work)), disturbance_(std::move(disturbance)) {}
+  void sample(Block& block) override {
+    const bool now = block.size() % kEvery == kEvery / 2;
+    if (now) disturbance_.before();
+    const std::int64_t begin = now_ns();
+    work_();
+    if (now) disturbance_.within();
+    block.keep(begin, now_ns() - begin);
+  }
+  int warm_up_samples() const override { return 20; }
+  std::string method() const override { return "disturbed"; }
+
+ private:
+  std::function<void()> work_;
+  Disturbance disturbance_;
+};
+
+/// About 5 us that touch nothing.
+void compute() {
+  volatile unsigned sum = 0;
+  for (unsigned i = 0; i < 4000; ++i) sum = sum + i;
+}
+
+struct Slow {
+  int sample;  // of its block
+  TailCause cause;
+  double extra_ns;  // above the median
+};
+
+/// The slow samples of a run, each with its cause.
+std::vector<Slow> slow_samples(Case& measured, Sampling sampling = {kBlocks, kSamples}) {
+  std::vector<double> values;
+  std::vector<std::pair<std::size_t, WatchedSample>> looked_at;
+  ThreadEvents usual;
+  measure_blocks(measured, {"roundtrip_ns"}, sampling, {}, [&](const MeasuredBlock& block) {
+    const auto own = block.samples.values(0);
+    for (const WatchedSample& watched : block.thread.slow())
+      looked_at.emplace_back(values.size() + watched.sample, watched);
+    values.insert(values.end(), own.begin(), own.end());
+    usual.add(block.thread.usual());
+    return true;
+  });
+  const double limit = *slow_limit(values);
+  std::vector<const WatchedSample*> slow;
+  for (const auto& [place, watched] : looked_at) {
+    if (values[place] > limit) {
+      slow.push_back(&watched);
+    } else {
+      usual.count(watched.events);
+    }
+  }
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  const double median = sorted[sorted.size() / 2];
+  const EventRule rule(slow, usual);
+  std::vector<Slow> found;
+  for (const auto& [place, watched] : looked_at) {
+    if (values[place] > limit) {
+      found.push_back(
+          {static_cast<int>(watched.sample), rule.cause_of(watched, values[place] - median)});
+    }
+  }
+  return found;
+}
+
+/// Whether no other work runs beside, which takes the CPU away: a cause of its own, and true.
+bool is_idle_machine() {
+  return std::getenv("LAUNCHGAP_IDLE_MACHINE") != nullptr;
+}
+
+/// Of the samples that were disturbed, how many have the cause.
+std::size_t told(const std::vector<Slow>& found, TailCause cause) {
+  std::size_t n = 0, taken_away = 0;
+  for (const Slow& slow : found) {
+    if (slow.sample % kEvery != kEvery / 2) continue;
+    n += slow.cause == cause;
+    taken_away += slow.cause == TailCause::host_pause;
+  }
+  fmt::print("{}: {} of {}\n", name_of(cause), n, kDisturbed);
+  return n + (is_idle_machine() ? 0 : taken_away);
+}
+
+class HostCauses : public testing::Test {
+ protected:
+  void SetUp() override { bind_thread({own_.front()}); }
+  void TearDown() override { bind_thread(own_); }
+  CpuList own_ = allowed_cpus();
+};
+
+TEST_F(HostCauses, AWaitWithinASample) {
+  Disturbed disturbed(compute, {.within = [] { usleep(200); }});
+  EXPECT_GE(told(slow_samples(disturbed), TailCause::blocked), 18u);
+}
+
+TEST_F(HostCauses, PagesThatAreTouchedFirst) {
+  constexpr std::size_t kBytes = 100 * 4096;
+  Disturbed disturbed(
+      compute, {.within = [] {
+        void* const fresh =
+            mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ASSERT_NE(fresh, MAP_FAILED);
+        for (std::size_t at = 0; at < kBytes; at += 4096)
+          static_cast<volatile char*>(fresh)[at] = 1;
+        munmap(fresh, kBytes);
+      }});
+  EXPECT_GE(told(slow_samples(disturbed), TailCause::page_fault), 18u);
+}
+
+TEST_F(HostCauses, AMoveToAnotherCpu) {
+  if (own_.size() < 2) GTEST_SKIP() << "one CPU";
+  int moves = 0;
+  Disturbed disturbed(
+      compute, {.within = [&] { bind_thread({own_[static_cast<std::size_t>(++moves % 2)]}); }});
+  EXPECT_GE(told(slow_samples(disturbed), TailCause::migration), 18u);
+}
+
+// Whoever computes on the same CPU takes it away now and then, for milliseconds.
+TEST_F(HostCauses, LoadOnTheSameCpu) {
+  std::atomic<bool> going{true};
+  std::thread other([&] {
+    while (going) compute();
+  });
+  Disturbed undisturbed(compute, {});
+  std::vector<Slow> found;
+  for (int tries = 0; found.size() < kDisturbed && tries < 50; ++tries) {
+    const std::vector<Slow> more = slow_samples(undisturbed, {10, 2000});
+    found.insert(found.end(), more.begin(), more.end());
+  }
+  going = false;
+  other.join();
+  ASSERT_GE(found.size(), kDisturbed);
+  const auto n = std::ranges::count(found, TailCause::host_pause, &Slow::cause);
+  fmt::print("host-pause: {} of {}\n", n, found.size());
+  for (const Slow& slow : found) fmt::print("{} {}\n", slow.sample, name_of(slow.cause));
+  EXPECT_GE(static_cast<double>(n), 0.9 * static_cast<double>(found.size()));
+}
+
+TEST_F(HostCauses, ASleepBeforeALaunch) {
+  const std::unique_ptr<Device> device = open_device("host", probe_devices("host").front().uuid);
+  const std::unique_ptr<Stream> stream = device->create_stream();
+  const std::unique_ptr<Kernel> kernel = device->load(kernels::null_kernel);
+  Disturbed disturbed(
+      [&] {
+        stream->launch(*kernel, {1, 1}, nullptr);
+        stream->wait();
+      },
+      {.before = [] { usleep(5000); }});
+  EXPECT_GE(told(slow_samples(disturbed), TailCause::after_pause), 18u);
+}
+
+// On a machine that does nothing else. Beside other work samples are slow for reasons that hold.
+TEST_F(HostCauses, AQuietRunBlamesNothing) {
+  int blamed = 0;
+  constexpr int kRuns = 20;
+  for (int run = 0; run < kRuns; ++run) {
+    Disturbed undisturbed(compute, {});
+    const std::vector<Slow> found = slow_samples(undisturbed);
+    blamed += std::ranges::any_of(
+        found, [](const Slow& slow) { return slow.cause != TailCause::unexplained; });
+  }
+  fmt::print("quiet runs that blame something: {} of {}\n", blamed, kRuns);
+  if (!is_idle_machine()) GTEST_SKIP() << "other work may run beside";
+  EXPECT_LE(blamed, 1);
+}
+
+}  // namespace
+}  // namespace launchgap
