@@ -76,6 +76,7 @@ std::string source_of(const std::string& recorder) {
   };
   static constexpr Known kKnown[] = {{"PyTorch's profiler", "torch-profiler"},
                                      {"PyTorch's memory snapshot", "torch-snapshot"},
+                                     {"the profiler of TensorFlow", "tensorflow-profiler"},
                                      {"RMM", "rmm"},
                                      {"minimalloc", "minimalloc"}};
   for (const Known& known : kKnown) {
@@ -107,7 +108,7 @@ class Conversion {
     for (const Event& event : events) take(event);
     head_.source = source_of(found.recorder);
     // Profilers see an allocator's answer; only a snapshot knows what was asked for.
-    head_.sizes = head_.source == "torch-profiler" ? Sizes::granted : Sizes::requested;
+    head_.sizes = head_.source.ends_with("-profiler") ? Sizes::granted : Sizes::requested;
     head_.devices = std::max<std::uint32_t>(1, devices_.count());
     head_.truncated = counts_.unseen_frees > 0 || counts_.missing_frees > 0;
   }

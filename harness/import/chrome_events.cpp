@@ -39,13 +39,6 @@ Category category_named(std::string_view name) {
   return Category::other;
 }
 
-/// "/device:GPU:0/stream:13 Compute", "/gpu:0/stream:all Compute", "/job:localhost/…", "/host:CPU".
-bool is_row_of_tensorflow(std::string_view process) {
-  constexpr std::string_view kBegins[] = {"/device:", "/gpu:", "/job:", "/host:"};
-  return std::ranges::any_of(kBegins,
-                             [&](std::string_view begin) { return process.starts_with(begin); });
-}
-
 using activity::OverheadKind;
 
 struct NamedOverhead {
@@ -74,9 +67,7 @@ void ChromeEvents::take(const ChromeEvent& event) {
   const Category category = step ? Category::range : category_named(event[EventField::category]);
   if (category == Category::other) {
     if (event[EventField::category] == "python_function") ++process_.python_calls;
-    if (event[EventField::name] == "process_name")
-      of_tensorflow_ = of_tensorflow_ || is_row_of_tensorflow(event[EventField::process_name]);
-    return;
+    return rows_.take(event);
   }
   if (category == Category::memory) return take_memory(event);
   if (event[EventField::phase] != "X") return;

@@ -1,64 +1,31 @@
 // Events of a Chrome trace, one at a time, put into a recording.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "harness/device/activity.h"
+#include "harness/import/chrome_event.h"
 #include "harness/import/recording.h"
+#include "harness/import/tensorflow_rows.h"
 
 namespace launchgap::recording {
-
-enum class EventField {
-  phase,
-  category,
-  name,
-  pid,
-  tid,
-  time,
-  duration,
-  // of its arguments
-  correlation,
-  device,
-  context,
-  stream,
-  bytes,
-  address,
-  device_type,
-  process_name,
-};
-inline constexpr std::size_t kEventFields = static_cast<std::size_t>(EventField::process_name) + 1;
-
-/// An event as it stands in the file: numbers are their text, and what is absent is empty.
-struct ChromeEvent {
-  std::array<std::string, kEventFields> texts;
-  std::array<std::int32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
-
-  std::string& operator[](EventField field) { return texts[static_cast<std::size_t>(field)]; }
-  const std::string& operator[](EventField field) const {
-    return texts[static_cast<std::size_t>(field)];
-  }
-  void clear() {
-    for (std::string& text : texts) text.clear();
-    grid = block = {1, 1, 1};
-  }
-};
 
 /// Such a file is of one process; calls of another, if it has any, are of threads of the first.
 class ChromeEvents {
  public:
   explicit ChromeEvents(Recording& recording)
-      : recording_(recording), process_(recording.processes.emplace_back()) {}
+      : recording_(recording),
+        process_(recording.processes.emplace_back()),
+        rows_(recording, process_) {}
 
   /// Throws Error for correlation numbers that cannot be told apart.
   void take(const ChromeEvent& event);
   /// Whether a call was of AMD's runtime.
   bool of_amd() const { return of_amd_; }
-  /// Whether its rows are named as TensorFlow, JAX and XLA name them.
-  bool of_tensorflow() const { return of_tensorflow_; }
+  /// When all is taken. Throws Error for what has nothing of a GPU.
+  void finish() { rows_.finish(); }
 
  private:
   std::uint32_t correlation(const ChromeEvent& event);
@@ -72,7 +39,8 @@ class ChromeEvents {
   Recording& recording_;
   Process& process_;
   std::string first_pid_;
-  bool of_amd_ = false, of_tensorflow_ = false;
+  TensorflowRows rows_;
+  bool of_amd_ = false;
 };
 
 // --- Names in Chrome traces that reading and writing share ---

@@ -31,16 +31,28 @@ constexpr auto kEventKeys = std::to_array<EventKey>({{"ph", EventField::phase},
                                                      {"tid", EventField::tid},
                                                      {"ts", EventField::time},
                                                      {"dur", EventField::duration}});
-constexpr auto kArgumentKeys = std::to_array<EventKey>({{"correlation", EventField::correlation},
-                                                        {"device", EventField::device},
-                                                        {"context", EventField::context},
-                                                        {"stream", EventField::stream},
-                                                        {"bytes", EventField::bytes},
-                                                        {"Bytes", EventField::bytes},
-                                                        {"Addr", EventField::address},
-                                                        {"Device Type", EventField::device_type},
-                                                        {"Device Id", EventField::device},
-                                                        {"name", EventField::process_name}});
+constexpr auto kArgumentKeys =
+    std::to_array<EventKey>({{"correlation", EventField::correlation},
+                             {"device", EventField::device},
+                             {"correlation_id", EventField::correlation},
+                             {"context", EventField::context},
+                             {"context_id", EventField::context},
+                             {"stream", EventField::stream},
+                             {"bytes", EventField::bytes},
+                             {"Bytes", EventField::bytes},
+                             {"allocation_bytes", EventField::bytes},
+                             {"Addr", EventField::address},
+                             {"addr", EventField::address},
+                             {"Device Type", EventField::device_type},
+                             {"Device Id", EventField::device},
+                             {"group_id", EventField::group},
+                             {"step_num", EventField::step},
+                             {"allocator_name", EventField::allocator},
+                             {"kernel_details", EventField::kernel_details},
+                             {"memcpy_details", EventField::copy_details},
+                             {"memset_details", EventField::fill_details},
+                             {"Memset_details", EventField::fill_details},
+                             {"name", EventField::own_name}});
 
 /// What RapidJSON tells of: keeps track of where it is, and collects one event at a time. Numbers
 /// come as their text, and what is no text is passed over.
@@ -106,7 +118,7 @@ class Handler : public json::BaseReaderHandler<json::UTF8<>, Handler> {
   bool saw_events() const { return saw_events_; }
   bool is_list() const { return is_list_; }
   bool of_amd() const { return events_.of_amd(); }
-  bool of_tensorflow() const { return events_.of_tensorflow(); }
+  void finish() { events_.finish(); }
   const std::optional<std::int64_t>& base_ns() const { return base_ns_; }
 
  private:
@@ -186,30 +198,6 @@ class Handler : public json::BaseReaderHandler<json::UTF8<>, Handler> {
   bool saw_events_ = false, is_list_ = false;
 };
 
-/// Times of the file are from `base_ns` on.
-void shift(Process& process, std::int64_t base_ns) {
-  activity::Trace& trace = process.trace;
-  const auto later = [&](std::int64_t& time) {
-    if (__builtin_add_overflow(time, base_ns, &time))
-      throw Error("its times and baseTimeNanoseconds do not fit together");
-  };
-  const auto shift_all = [&](auto& records) {
-    for (auto& record : records) {
-      later(record.begin_ns);
-      later(record.end_ns);
-    }
-  };
-  shift_all(trace.calls);
-  shift_all(trace.kernels);
-  shift_all(trace.transfers);
-  shift_all(trace.graphs);
-  shift_all(trace.overheads);
-  shift_all(trace.waits);
-  shift_all(process.ranges);
-  for (activity::Memory& record : trace.memory) later(record.at_ns);
-  for (Allocation& record : process.allocations) later(record.at_ns);
-}
-
 /// 12040 is CUDA 12.4; recorders write the newest CUDA that the driver serves.
 std::string cuda_version_text(const std::string& number) {
   const auto version = natural_of(number);
@@ -242,16 +230,13 @@ Recording read_chrome_trace(const std::filesystem::path& file) {
         "it is a trace of an AMD GPU (its calls begin with hip): launchgap reads those of "
         "NVIDIA's");
   }
-  // Its rows are of ops, and none is of a launch call.
-  const activity::Trace& trace = recording.processes.front().trace;
-  if (handler.of_tensorflow() && trace.calls.empty() && trace.kernels.empty())
-    throw Error("it is a timeline of TensorFlow or JAX, {}", kNotTensorflows);
-  recording.form = fmt::format("Chrome trace{}{}",
-                               handler.is_list() ? ", a bare list" : "",
-                               text.is_compressed() ? ", compressed" : "");
-  if (handler.base_ns()) shift(recording.processes.front(), *handler.base_ns());
-  recording.driver_version = cuda_version_text(recording.driver_version);
+  recording.form = "Chrome trace";
   recording.clock = "Unix time";
+  handler.finish();
+  if (handler.is_list()) recording.form += ", a bare list";
+  if (text.is_compressed()) recording.form += ", compressed";
+  if (handler.base_ns()) move_times(recording.processes.front(), *handler.base_ns());
+  recording.driver_version = cuda_version_text(recording.driver_version);
   return recording;
 }
 

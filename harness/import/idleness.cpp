@@ -47,6 +47,14 @@ std::vector<Work> work_on(const Process& process, std::uint64_t gpu) {
   return work;
 }
 
+bool has_kernels(const Process& process, std::uint64_t gpu) {
+  const auto any_here = [&](const auto& records) {
+    return std::ranges::any_of(
+        records, [&](const auto& record) { return process.streams[record.stream].gpu == gpu; });
+  };
+  return any_here(process.trace.kernels) || any_here(process.trace.graphs);
+}
+
 /// What a process's threads did when, and which call started what.
 class HostCalls {
  public:
@@ -216,7 +224,7 @@ GpuGaps::GpuGaps(const Process& process,
                  bool clocks_agree,
                  const std::vector<UnknownTime>& unknown) {
   const std::vector<Work> work = work_on(process, gpu);
-  if (work.empty()) return;
+  if (work.empty() || (process.may_be_partial && !has_kernels(process, gpu))) return;
   const HostCalls host(process.trace.calls);
   StallSums stalls;
   begin_ns_ = work.front().begin_ns;

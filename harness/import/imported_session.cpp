@@ -56,7 +56,9 @@ struct Extent {
 };
 
 bool has_launches(const Process& process) {
-  return !process.trace.calls.empty() || !process.trace.kernels.empty();
+  const activity::Trace& trace = process.trace;
+  return !trace.calls.empty() || !trace.kernels.empty() ||
+         (process.may_be_partial && !trace.transfers.empty());
 }
 bool has_allocations(const Process& process) {
   return !process.allocations.empty() || !process.trace.memory.empty();
@@ -391,7 +393,7 @@ class Import {
     TraceRecord record;
     record.case_name = "recorded/launch";
     record.state = text_of(TraceState::recorded);
-    record.counts = counts_of(launches.counts);
+    record.counts = counts_of(process, launches.counts);
     record.impossible = static_cast<std::int64_t>(launches.counts.impossible());
     record.faults = launches.counts.describe_impossible();
     record.calls = calls_of(process);
@@ -429,6 +431,7 @@ class Import {
     look_for_steps(process);
     if (counts.kernels == 0 && counts.launches > 0) {
       const bool torch = recording.recorder.starts_with("PyTorch");
+      const bool tensorflow = process.may_be_partial;
       lines_.push_back(fmt::format(
           "{}: it has calls and no kernels, so it says what calls cost and nothing of what they "
           "started. {}",
@@ -437,8 +440,11 @@ class Import {
           : torch ? "PyTorch's profiler records kernels with activities=[ProfilerActivity.CPU, "
                     "ProfilerActivity.CUDA], unless another profiler has the GPU or the driver "
                     "refuses"
-                  : "nsys records kernels with `--trace=cuda`, unless it runs under WSL or the "
-                    "driver refuses"));
+          : tensorflow
+              ? "The profiler of TensorFlow and JAX records kernels where it finds CUPTI "
+                "and the driver lets it"
+              : "nsys records kernels with `--trace=cuda`, unless it runs under WSL or the "
+                "driver refuses"));
     } else if (counts.kernels > 0 && counts.launches == 0) {
       lines_.push_back(fmt::format(
           "{}: it has kernels and no calls, so nothing tells when they were launched", of));

@@ -267,9 +267,11 @@ std::vector<RecordedCase> step_cases(const Process& process,
     own.end_ns = end;
     values.begin_sample();
     values.set("step_ns", static_cast<double>(end - begin));
-    const auto [count, in_calls] = launches.within(begin, end);
-    values.set("launches", static_cast<double>(count));
-    values.set("launch_calls_ns", static_cast<double>(in_calls));
+    if (!process.lacks_calls()) {
+      const auto [count, in_calls] = launches.within(begin, end);
+      values.set("launches", static_cast<double>(count));
+      values.set("launch_calls_ns", static_cast<double>(in_calls));
+    }
     values.set("collectives_ns", collectives.within(begin, end));
     const Idleness idle = gaps.within(begin, end);
     if (idle.span_ns == 0) return;

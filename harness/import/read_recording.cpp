@@ -85,33 +85,18 @@ bool is_pickle(std::string_view begin) {
          is_name(begin.substr(first + 1, second - first - 1));
 }
 
-/// Whether bytes begin as XSpace of TensorFlow's profiler, a protobuf: its first plane (field 1),
-/// of that an id (field 1) that may be absent, and a name (field 2): "/host:CPU", "/device:GPU:0".
-bool is_xplane(std::string_view begin) {
-  constexpr char kPlane = 0x0A, kId = 0x08, kName = 0x12;
-  const auto skip_number = [&] {
-    while (!begin.empty() && (begin.front() & '\x80') != 0) begin.remove_prefix(1);
-    if (!begin.empty()) begin.remove_prefix(1);
-  };
-  if (!begin.starts_with(kPlane)) return false;
-  begin.remove_prefix(1);
-  skip_number();
-  if (begin.starts_with(kId)) {
-    begin.remove_prefix(1);
-    skip_number();
-  }
-  if (!begin.starts_with(kName)) return false;
-  begin.remove_prefix(1);
-  skip_number();
-  return begin.starts_with("/host:") || begin.starts_with("/device:") ||
-         begin.starts_with("Task Environment");
-}
-
 [[noreturn]] void refuse(const std::string& begin) {
   if (begin.empty()) throw Error("it is empty");
   if (begin.find_first_not_of('\0') == std::string::npos)
     throw Error("it begins with zeros only: copy it again");
-  if (is_xplane(begin)) throw Error("it is an XPlane of TensorFlow or JAX, {}", kNotTensorflows);
+  constexpr std::string_view kProfileOfGo = "\x0A\x04\x08", kEvents = "brain.Event:";
+  if (begin.starts_with(kProfileOfGo))
+    throw Error("it is a profile of pprof, which has no launches");
+  if (begin.substr(0, 64).find(kEvents) != std::string::npos) {
+    throw Error(
+        "it is an event file of TensorBoard, which has no launches: a profile is beside it, "
+        "plugins/profile/*/*.xplane.pb");
+  }
   throw Error(
       "it has no form that launchgap knows: launchgap reads {}, caches of Kernel Tuner, and tables "
       "of published values (docs/published.md)",
@@ -200,7 +185,9 @@ constexpr Form kForms[] = {
     {"raw recordings", "`launchgap record`", is_raw_recording, read_raw_recording},
     {"logs of RMM", "", is_rmm_log, read_rmm_log},
     {"problems of minimalloc", "", is_minimalloc, read_minimalloc},
+    {"XPlanes of TensorFlow and JAX", "`*.xplane.pb`", is_xplane, read_xplane},
     {"Chrome traces of PyTorch's profiler", "", is_json, read_chrome_trace},
+    {"traces and timelines of TensorFlow and JAX", "`*.trace.json.gz`", is_json, read_chrome_trace},
 };
 
 Recording read_known(const std::filesystem::path& file) {

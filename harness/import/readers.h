@@ -51,7 +51,17 @@ bool is_raw_recording(std::string_view begin);
 /// file.
 Recording read_raw_recording(const std::filesystem::path& file);
 
-// --- Chrome traces of CUDA programs, as PyTorch's profiler (Kineto) writes them ---
+// --- XPlanes of the profilers of TensorFlow and JAX ---
+
+/// Whether bytes begin as one: a protobuf whose first plane has a name that they give.
+bool is_xplane(std::string_view begin);
+
+/// Memory is that of the longest plane, and of the events that are kept. Throws Error that names
+/// the byte at fault, and not the file.
+Recording read_xplane(const std::filesystem::path& file);
+
+// --- Chrome traces of CUDA programs, as PyTorch's profiler (Kineto), TensorFlow and JAX write
+// them ---
 
 /// An object with "traceEvents", or a bare list of events; of 2020 and of now. Memory is that of
 /// the events that are kept, and not of the file. Throws Error that does not name the file.

@@ -82,6 +82,10 @@ struct Process {
   std::vector<Allocation> allocations;
   std::vector<RecordedPause> pauses;  // where the recorder asked the scheduler; not kept
   std::uint64_t python_calls = 0;     // of Python, that the recorder traced too; not kept
+  /// Its recorder may have none of the calls, or none of a GPU's kernels: where there are none,
+  /// nothing is known of launches, or of idle time. Not kept.
+  bool may_be_partial = false;
+  bool lacks_calls() const { return may_be_partial && trace.calls.empty(); }
 
   /// Of all kinds.
   std::size_t events() const { return trace.size() + ranges.size() + allocations.size(); }
@@ -113,6 +117,9 @@ constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
+/// Moves all times of a process by `by_ns`. Throws Error where one does not fit.
+void move_times(Process& process, std::int64_t by_ns);
+
 /// Records that were not taken as they are, with the reason.
 struct LeftOut {
   std::string what;  // "calls that are in two rows", in the plural
@@ -138,11 +145,6 @@ struct Recording {
   /// What it is called where there are several: its file's, or its program's.
   std::string name() const { return label.empty() ? file.filename().string() : label; }
 };
-
-/// What to do with a recording of TensorFlow or JAX.
-inline constexpr std::string_view kNotTensorflows =
-    "which launchgap does not read: record the program by `nsys profile --trace=cuda,nvtx "
-    "PROGRAM`, then `nsys export --type sqlite REPORT.nsys-rep`";
 
 /// Reads a file of any form that launchgap knows, by its content. Throws Error, in one line that
 /// names the file and says what it is, why it cannot be read, and what to do.

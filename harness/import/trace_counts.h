@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "harness/import/recording.h"
 #include "harness/record/trace_record.h"
 #include "harness/trace/join.h"
 
@@ -23,6 +25,15 @@ inline TraceCounts counts_of(const JoinCounts& counts) {
           .duplicates = number(counts.duplicates),
           .overlap = number(counts.overlap),
           .nested = number(counts.nested)};
+}
+
+/// Of a recording. Without calls nothing is known of launches, and their counts are missing.
+inline TraceCounts counts_of(const recording::Process& process, const JoinCounts& counts) {
+  TraceCounts known = counts_of(counts);
+  if (process.lacks_calls())
+    known.launches = known.joined = known.kernels_without_launch = known.launches_without_kernel =
+        known.early = known.overlap = known.nested = std::nullopt;
+  return known;
 }
 
 }  // namespace launchgap

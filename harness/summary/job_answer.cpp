@@ -32,7 +32,7 @@ constexpr JobVerdictInfo kVerdicts[] = {
      "The recording lacks kernels: of 1 % or more of its launches or of its time, what the GPU did "
      "is not known. Nothing is said that rests on idle time."},
     {"clocks disagree", "No time reaches from the host's clock to the GPU's."},
-    {"no kernels", "It has calls only: what they started is not known."},
+    {"no kernels", "It has calls or copies only: whatever else the GPU did is not known."},
     {"too short",
      "The GPU ran one kernel: there is no time between two in which it could be idle."},
     {"no launches", "It has no launch calls: nothing tells when its work was launched."},
@@ -140,6 +140,11 @@ void judge(const RecordedProcess& process, JobAnswer& answer) {
     answer.verdict = JobVerdict::allocations_only;
     answer.sentence =
         "The recording has allocations and no launches: `launchgap replay` plays them.";
+  } else if (process.has_job && !has_launches && is_zero(process.counts.kernels) &&
+             !process.idle_share) {
+    answer.verdict = JobVerdict::no_kernels;
+    answer.sentence =
+        "The recording has copies and no kernels: whether the GPU was idle is not known.";
   } else if (!has_launches) {
     answer.verdict = JobVerdict::no_launches;
     answer.sentence =

@@ -58,7 +58,8 @@ auto recorded_count(TraceCounts::Count TraceCounts::*count) {
 }
 
 auto launches_with(const char* state) {
-  return [state](const RecordedRun& run) {
+  return [state](const RecordedRun& run) -> std::optional<std::size_t> {
+    if (!run.counts.launches) return std::nullopt;
     const auto found = run.launches.find(state);
     return found == run.launches.end() ? std::size_t{0} : found->second;
   };
@@ -121,7 +122,9 @@ Table recordings_table() {
         "Its streams, on all of its GPUs: where one is idle, another may be busy.",
         recorded(&RecordingRecord::streams)},
        {"calls", "Calls of CUDA.", recorded(&RecordingRecord::calls)},
-       {"launches", "Of these, outermost launch calls.", recorded_count(&TraceCounts::launches)},
+       {"launches",
+        "Of these, outermost launch calls; empty where the recorder has no calls.",
+        recorded_count(&TraceCounts::launches)},
        {"kernels", "Kernels.", recorded_count(&TraceCounts::kernels)},
        {"joined_share", "Share of the kernels that have their launch.", joined_share},
        {"kernels_without_launch",

@@ -421,7 +421,7 @@ def timeline(row: str):
 
 # XSpace.planes is field 1; XPlane.id is field 1 and may be absent, XPlane.name field 2.
 XPLANE = b"\x0a\xa6\xa1\x87\x01\x12\x09/host:CPU" + bytes(300)
-XPLANE_OF_JAX = b"\x0a\x55\x08\x03\x12\x10Task Environment" + bytes(300)
+XPLANE_OF_JAX = b"\x0a\x14\x08\x03\x12\x10Task Environment"
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 BAD = {
     "no such file": (lambda folder: folder / "nothing.json", "nothing.json"),
@@ -445,13 +445,18 @@ BAD = {
     "other JSON": (text_file("a.json", '{"benchmarks": []}'), 'no list "traceEvents"'),
     "no CUDA": (text_file("a.json", '{"traceEvents": []}'), "neither calls of CUDA, kernels nor allocations"),
     "a GPU of AMD": (amd, "AMD GPU"),
-    "a timeline of TensorFlow 1": (timeline("/gpu:0/stream:13 Compute"), "it is a timeline of TensorFlow or JAX, which"),
-    "a timeline of TensorFlow's host": (timeline("/job:localhost/replica:0/task:0/cpu:0 Compute"), "of TensorFlow or JAX"),
-    "a trace of JAX": (timeline("/device:GPU:0"), "nsys profile --trace=cuda,nvtx"),
-    "XPlane": (text_file("a.xplane.pb", XPLANE), "it is an XPlane of TensorFlow or JAX, which launchgap does not read"),
-    "XPlane of JAX, compressed": (
-        text_file("a.xplane.pb.gz", gzip.compress(XPLANE_OF_JAX)), "it is an XPlane of TensorFlow or JAX",
+    "a timeline of TensorFlow's host": (
+        timeline("/job:localhost/replica:0/task:0/cpu:0 Compute"), "it is a timeline of TensorFlow's host alone",
     ),
+    "a trace of JAX's host": (timeline("/host:CPU"), "import the *.xplane.pb beside it"),
+    "an XPlane that is cut off": (text_file("a.xplane.pb", XPLANE), "it is cut off or damaged: it ends at byte 316"),
+    "an XPlane of no GPU, compressed": (
+        text_file("a.xplane.pb.gz", gzip.compress(XPLANE_OF_JAX)), "it is an XPlane of the host alone",
+    ),
+    "an event file of TensorBoard": (
+        text_file("a.tfevents", b"\x18" + bytes(11) + b"\x09\0\0\0\0\x1a\x0dbrain.Event:2"), "plugins/profile",
+    ),
+    "a profile of pprof": (text_file("a.pb.gz", gzip.compress(b"\x0a\x04\x08\x01\x10\x02")), "a profile of pprof"),
     "truncated SQLite": (lambda folder: truncated(write_nsys(folder / "a.sqlite", launches(500))), "damaged SQLite"),
     "garbled SQLite": (garbled, "damaged SQLite"),
     "the beginning of SQLite": (text_file("a.sqlite", b"SQLite format 3\0" + b"\1" * 200), "SQLite"),

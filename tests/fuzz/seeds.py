@@ -144,6 +144,120 @@ def write_tuner(folder: pathlib.Path) -> None:
     (folder / "seed-tuner").write_text(json.dumps(TUNER))
 
 
+def varint(number: int) -> bytes:
+    low, rest = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+
+def message(*fields: tuple[int, int | bytes | str]) -> bytes:
+    """A protobuf of numbers, and of texts and messages."""
+    made = bytearray()
+    for field, value in fields:
+        if isinstance(value, int):
+            made += varint(field << 3) + varint(value)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            made += varint(field << 3 | 2) + varint(len(value)) + value
+    return bytes(made)
+
+
+STATS = (
+    "correlation_id kernel_details memcpy_details Memset_details context_id group_id step_num addr allocation_bytes"
+    " allocator_name device_vendor memory_size compute_cap_major compute_cap_minor profile_start_time grid:8,1,1"
+).split()
+
+
+def plane(name: str, lines: list[tuple[str, list[tuple[str, int, int, dict]]]], **own: int | str) -> tuple[int, bytes]:
+    """Of lines with events: name, begin and duration in ns, stats."""
+    names = sorted({event[0] for _, events in lines for event in events})
+
+    def stats(values: dict) -> list[bytes]:
+        def value(key: str, one: int | str) -> tuple[int, int | str]:
+            if key == "kernel_details":
+                return 7, 1 + STATS.index(one)
+            return (3, one) if isinstance(one, int) else (5, one)
+
+        return [message((1, 1 + STATS.index(key)), value(key, one)) for key, one in values.items()]
+
+    fields: list[tuple[int, int | bytes | str]] = [(2, name)]
+    for number, (line, events) in enumerate(lines):
+        own_events = [
+            (4, message((1, 1 + names.index(event)), (2, begin * 1000), (3, took * 1000), *((4, s) for s in stats(values))))
+            for event, begin, took, values in events
+        ]
+        fields.append((3, message((1, number), (2, line), (3, 1000 * number), *own_events)))
+    for field, all_names in ((4, names), (5, STATS)):
+        fields += [(field, message((1, i + 1), (2, message((1, i + 1), (2, n))))) for i, n in enumerate(all_names)]
+    return 1, message(*fields, *((6, stat) for stat in stats(own)))
+
+
+CALLS = [
+    ("cuLaunchKernel", 10, 5, {"correlation_id": 1, "group_id": 0}),
+    ("a_kernel", 30, 5, {"correlation_id": 2, "group_id": 0}),
+    ("MemcpyH2D", 50, 5, {"correlation_id": 3}),
+    ("MemoryAllocation", 60, 0, {"addr": 64, "allocation_bytes": 256, "allocator_name": "GPU_0_bfc"}),
+    ("MemoryDeallocation", 90, 0, {"addr": 64, "allocation_bytes": 256, "allocator_name": "GPU_0_bfc"}),
+    ("train", 5, 90, {"step_num": 3}),
+]
+WORK = [
+    ("a_kernel", 20, 5, {"correlation_id": 1, "kernel_details": "grid:8,1,1", "context_id": "$$2"}),
+    ("a_kernel", 40, 5, {"correlation_id": 2}),
+    ("MemcpyH2D", 60, 5, {"correlation_id": 3, "memcpy_details": "size:112 dest:4"}),
+    ("Memset", 70, 5, {"correlation_id": 4, "Memset_details": "num_bytes:4"}),
+    ("CudaGraph:1", 80, 5, {"correlation_id": 5}),
+]
+
+
+def write_xplane(folder: pathlib.Path) -> None:
+    gpu = [("Steps", WORK[:1]), ("Stream #13(Compute)", WORK)]
+    host = plane("/host:CPU", [("Host Threads/7", CALLS)])
+    environment = plane("Task Environment", [], profile_start_time=1780000000000000000)
+    capable = plane("/device:GPU:0", gpu, memory_size=1 << 34, compute_cap_major=7, compute_cap_minor=0)
+    copies = plane("/device:GPU:1", [("Stream #5(MemcpyH2D)", WORK[2:3])], device_vendor="Nvidia")
+    (folder / "seed-all").write_bytes(message(host, capable, copies, environment))
+    (folder / "seed-host").write_bytes(message(host))
+    (folder / "seed-gpu").write_bytes(message(plane("/device:GPU:0", gpu)))
+
+
+def rows_of(names: dict[int, str]) -> list[dict]:
+    return [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}} for pid, name in names.items()]
+
+
+def write_tensorboard(folder: pathlib.Path) -> None:
+    rows = rows_of({1: "/device:GPU:0", 2: "/host:CPU"})
+    rows += [{"ph": "M", "name": "thread_name", "pid": 1, "tid": 13, "args": {"name": "Stream #13(Compute)"}}]
+    for pid, tid, events in ((2, 7, CALLS), (1, 13, WORK)):
+        for name, begin, took, values in events:
+            args = {key: str(one) for key, one in values.items()}
+            rows.append({"ph": "X", "pid": pid, "tid": tid, "name": name, "ts": begin, "dur": took / 2, "args": args})
+    (folder / "seed-trace").write_text(json.dumps({"traceEvents": rows}))
+
+
+def write_timeline(folder: pathlib.Path) -> None:
+    rows = rows_of(
+        {
+            1: "/job:localhost/replica:0/task:0/device:GPU:0 Compute",
+            2: "/device:GPU:0/stream:all Compute",
+            3: "/gpu:0/stream:12 Compute",
+            4: "/device:GPU:0/memcpy Compute",
+        }
+    )
+    ops = [
+        ("_SOURCE", "NoOp", 1, 5),
+        ("a", "MatMul", 1, 6),
+        ("a", "MatMul", 2, 9),
+        ("a", "MatMul", 3, 9),
+        ("e", "MEMCPYHtoD", 3, 15),
+    ]
+    for start in (1, 101):
+        for name, kind, pid, begin in [*ops, ("b", "Add", 3, 20), ("b", "Add", 4, 20)]:
+            args = {"name": name, "op": kind}
+            rows.append(
+                {"ph": "X", "cat": "Op", "pid": pid, "tid": 0, "name": kind, "ts": start + begin, "dur": 2, "args": args}
+            )
+    (folder / "seed-timeline").write_text(json.dumps({"traceEvents": rows}))
+
+
 def write_database(script: str, folder: pathlib.Path) -> None:
     path = folder / "seed-sqlite"
     path.unlink(missing_ok=True)
@@ -159,6 +273,9 @@ FORMS = {
     "snapshot": write_snapshot,
     "rmm": write_rmm,
     "tuner": write_tuner,
+    "xplane": write_xplane,
+    "tensorboard": write_tensorboard,
+    "timeline": write_timeline,
 }
 
 

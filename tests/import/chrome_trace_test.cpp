@@ -274,10 +274,10 @@ TEST_F(ChromeTrace, WhatCannotBeSaysWhy) {
               HasSubstr("it is a trace of an AMD GPU"));
   EXPECT_EQ(refusal(R"({"baseTimeNanoseconds":9223372036854775807,"traceEvents":[)" +
                     slice("kernel", "k") + "]}"),
-            "its times and baseTimeNanoseconds do not fit together");
+            "its times and the time that they count from do not fit together");
 }
 
-TEST_F(ChromeTrace, RowsOfTensorflowAreNone) {
+TEST_F(ChromeTrace, RowsOfTensorflowWithoutWorkAreOfItsHost) {
   const auto named = [](const std::string& process, const std::string& key = "process_name") {
     return fmt::format(R"({{"ph":"M","name":"{}","pid":1,"args":{{"name":"{}"}}}})", key, process);
   };
@@ -286,7 +286,7 @@ TEST_F(ChromeTrace, RowsOfTensorflowAreNone) {
                                 "/job:localhost/replica:0",
                                 "/host:CPU"}) {
     EXPECT_THAT(refusal("[" + named(row) + "," + named("python") + "]"),
-                HasSubstr("it is a timeline of TensorFlow or JAX, which launchgap does not read"))
+                HasSubstr("host alone, in which no time of a GPU can be told"))
         << row;
   }
   EXPECT_EQ(events(named("python")).processes.size(), 1u);

@@ -126,6 +126,9 @@ TEST_F(Forms, OfOthersAreNamed) {
       {std::string(3, '\0'), "it begins with zeros only: copy it again"},
       {std::string(3, '\0') + "x", "it has no form that launchgap knows: launchgap reads SQLite "},
       {" \n", "it has no form that launchgap knows"},
+      {"\x0A\x04\x08\x01\x10\x02", "it is a profile of pprof"},
+      {std::string("\x18\0\0\0\0\0\0\0\xA3\x7F\x4B\x22\x1A\x0D", 14) + "brain.Event:2",
+       "it is an event file of TensorBoard"},
   };
   for (const auto& [content, what] : cases) EXPECT_THAT(says(content), HasSubstr(what)) << content;
 }
@@ -135,7 +138,7 @@ TEST_F(Forms, OfTensorflowsProfilerIsNamed) {
   for (const std::string& plane : {"\x0A\x85\x01\x08\x81\x02\x12\x09/host:CPU"s,
                                    "\x0A\x05\x12\x0D/device:GPU:0"s,
                                    "\x0A\x05\x08\x01\x12\x10Task Environment"s})
-    EXPECT_THAT(says(plane), StartsWith("it is an XPlane of TensorFlow or JAX, which ")) << plane;
+    EXPECT_THAT(says(plane), HasSubstr("it is cut off or damaged: ")) << plane;
   for (const std::string& other : {"\x0B\x05\x12\x09/host:CPU"s,
                                    "\x0A\x05\x13\x09/host:CPU"s,
                                    "\x0A\x05\x08\x01\x13\x09/host:CPU"s,
@@ -160,12 +163,15 @@ TEST_F(Forms, AreListed) {
   EXPECT_EQ(
       importable_forms(false),
       "SQLite exports of Nsight Systems, profiles of nvprof, memory snapshots of PyTorch, raw "
-      "recordings, logs of RMM, problems of minimalloc, Chrome traces of PyTorch's profiler");
+      "recordings, logs of RMM, problems of minimalloc, XPlanes of TensorFlow and JAX, Chrome "
+      "traces of PyTorch's profiler, traces and timelines of TensorFlow and JAX");
   EXPECT_EQ(importable_forms(true),
             "SQLite exports of Nsight Systems (`nsys export --type sqlite REPORT.nsys-rep`), "
             "profiles of nvprof (`--export-profile`), memory snapshots of PyTorch "
             "(`torch.cuda.memory._dump_snapshot()`), raw recordings (`launchgap record`), logs of "
-            "RMM, problems of minimalloc, Chrome traces of PyTorch's profiler");
+            "RMM, problems of minimalloc, XPlanes of TensorFlow and JAX (`*.xplane.pb`), Chrome "
+            "traces of PyTorch's profiler, traces and timelines of TensorFlow and JAX "
+            "(`*.trace.json.gz`)");
 }
 
 TEST_F(Forms, ErrorsNameTheFileOnce) {

@@ -3,9 +3,12 @@
 
     tests/recordings/figures.py FILE…        prints them as CSV, a row for each file; times are in nanoseconds
 
-SQLite exports of Nsight Systems, profiles of nvprof, and Chrome traces of PyTorch's profiler, plain or by gzip. The rule:
+SQLite exports of Nsight Systems, profiles of nvprof, Chrome traces of PyTorch's profiler, XPlanes of TensorFlow, and
+timelines of TensorFlow 1, plain or by gzip. The rule:
 
 - Times are whole nanoseconds. Chrome's microseconds are read as decimals, never as floats; half a nanosecond counts as one.
+- An XPlane's time is that of its line and the event's offset. A call is an event of the host with a correlation_id; one with
+  kernel_details is a launch. Work stands on lines "Stream #n". A timeline has no calls, and its work on numbered streams.
 - A launch is a call whose name contains "aunch" (except cudaLaunchHostFunc, which starts nothing on the GPU). Rows with one
   correlation number in one process are one call; of these the one that begins last stands for it: the other is the same
   call as its call chain saw it, and wider.
@@ -187,9 +190,81 @@ def read_sqlite(path: Path) -> Recording:
     return recording
 
 
+def protobuf(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Its fields: number and value."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        tag = varint()
+        if tag & 7 == 0:
+            yield tag >> 3, varint()
+            continue
+        length = varint() if tag & 7 == 2 else 8 if tag & 7 == 1 else 4
+        yield tag >> 3, data[at : at + length]
+        at += length
+
+
+def names_of(plane: bytes, which: int) -> dict[int, str]:
+    """Of a plane's events (4) or stats (5)."""
+    entries = [dict(protobuf(value)) for field, value in protobuf(plane) if field == which]
+    return {entry[1]: dict(protobuf(entry[2])).get(2, b"").decode() for entry in entries}
+
+
+def read_xplane(data: bytes) -> Recording:
+    recording = Recording([], [])
+    for _, plane in (one for one in protobuf(data) if one[0] == 1):
+        name = next(value for field, value in protobuf(plane) if field == 2).decode()
+        stats = names_of(plane, 5)
+        for _, line in (one for one in protobuf(plane) if one[0] == 3):
+            of_line = dict(protobuf(line))
+            for event in (value for field, value in protobuf(line) if field == 4):
+                fields = dict(protobuf(event))
+                values = [dict(protobuf(value)) for field, value in protobuf(event) if field == 4]
+                has = {stats[value[1]]: value for value in values}
+                if "correlation_id" not in has:
+                    continue
+                begin = of_line[3] + fields[2] // 1000
+                end = of_line[3] + (fields[2] + fields.get(3, 0)) // 1000
+                key = (None, has["correlation_id"][3])
+                is_kernel = "kernel_details" in has
+                if name == "/host:CPU":
+                    recording.calls.append(Call(begin, end, "cuLaunchKernel" if is_kernel else "cuMemcpy", key))
+                elif of_line[2].startswith(b"Stream #"):
+                    recording.work.append(Work(begin, end, (name, of_line[1]), key, is_kernel))
+    return recording
+
+
+def read_timeline(path: Path) -> Recording:
+    events = json.loads(path.read_text())["traceEvents"]
+    rows = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    copies = {event["ts"] for event in events if event["ph"] == "X" and "/memcpy" in rows[event["pid"]]}
+    recording = Recording([], [])
+    for event in events:
+        row = rows[event["pid"]]
+        if event["ph"] == "X" and "/stream:" in row and "stream:all" not in row:
+            begin, end = event["ts"] * 1000, (event["ts"] + event["dur"]) * 1000
+            recording.work.append(Work(begin, end, (row,), (None, None), event["ts"] not in copies))
+    return recording
+
+
 def read(path: Path) -> Recording:
     with path.open("rb") as file:
         is_sqlite = file.read(15) == b"SQLite format 3"
+    if path.name.endswith(".xplane.pb.gz"):
+        return read_xplane(gzip.decompress(path.read_bytes()))
+    if path.name.endswith(".tf1-timeline.json"):
+        return read_timeline(path)
     return read_sqlite(path) if is_sqlite else read_trace(path)
 
 

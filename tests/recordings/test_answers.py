@@ -19,7 +19,10 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 LAUNCHGAP = ROOT / "build" / "bin" / "launchgap"
 SHARED = ROOT.parent / "shared" / "recordings"
-OWN = sorted(path for path in HERE.iterdir() if path.name.endswith((".sqlite", ".json", ".json.gz")))
+# launch_time.py reads no XPlanes, and a timeline has no launches; tests/import has their figures.
+OWN = sorted(
+    path for path in HERE.iterdir() if path.name.endswith((".sqlite", ".json", ".json.gz")) and "tf1" not in path.name
+)
 RANKS = sorted((SHARED / "ranks").glob("*.*.*")) if SHARED.exists() else []
 WHOLE = [*OWN, *(path for path in RANKS if path.name.endswith((".sqlite", ".gz")))]
 IDLE_CAUSES = {

@@ -26,6 +26,8 @@ EXPECTED = {
     "gp100-steps.kineto.json": {"slow-host", "short-kernels"},
     # The GPU works 92 % of the time.
     "h100-qwen-orphans.kineto.json.gz": set(),
+    # 38 kernels of one step of TensorFlow 1, the last after 112 ms; nothing tells who launched them.
+    "gpu-perceptron.tf1-timeline.json": set(),
     # One inference: kernels of 8 µs, 50 µs apart. It does nothing twice, so no kernel can be compared with itself.
     "h100-vit.kineto.json.gz": {"slow-host"},
     # Graphs of 20 kernels of 1 µs, each replay waited for; the first one loads.
@@ -34,6 +36,8 @@ EXPECTED = {
     "rtx2080ti-linear.kineto.json.gz": {"slow-host", "short-kernels", "kernel-changed"},
     # Gaussian elimination: each Fan2 has less to do than the one before. The first two launches load: 0.8 ms each.
     "rtx3090-gaussian.nsys.sqlite": {"kernel-changed", "first-launches"},
+    # Copies of the input long before the step; names of Eigen's kernels that stand for several. Two first launches are slow.
+    "v100-bert.xplane.pb.gz": ["program-pauses", "program-pauses", "kernel-changed", "first-launches"],
     # The GPU works 98 % of the time, and launches wait for room in its queue: 92 % of all launch time.
     "v100-nanoseconds.kineto.json.gz": {"queue-full"},
     # Without workers that load data: some 50 ms of the program before each step.
@@ -60,8 +64,8 @@ def test_what_is_said_of_a_recording_is_what_an_expert_would_say(name, tmp_path)
     for row in causes:
         assert row["sentence"].endswith(".") and row["evidence"] and row["remedy"].endswith(".")
         assert row["share"] == "" or 0 < float(row["share"]) < 1
-    (recording,) = rows(tmp_path / "tables" / "recordings.csv")
-    assert (recording["clock_problem"], recording["clock_corrected"], recording["clock_offset_ns"]) == ("", "false", "")
+    for recording in rows(tmp_path / "tables" / "recordings.csv"):
+        assert (recording["clock_problem"], recording["clock_corrected"], recording["clock_offset_ns"]) == ("", "false", "")
 
 
 def test_every_recording_is_expected_to_say_something_or_nothing():

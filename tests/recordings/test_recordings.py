@@ -15,7 +15,7 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-RECORDINGS = sorted(path for path in HERE.iterdir() if path.name.endswith((".sqlite", ".json", ".json.gz")))
+RECORDINGS = sorted(path for path in HERE.iterdir() if path.name.endswith((".sqlite", ".json", ".json.gz", ".xplane.pb.gz")))
 CLOVERLEAF = HERE / "a100-cloverleaf.nsys.sqlite"
 GP100 = HERE / "gp100-steps.kineto.json"
 
@@ -39,14 +39,19 @@ def test_import_finds_what_an_independent_script_finds():
 def test_every_recording_has_its_figures_and_its_source():
     names = [path.name for path in RECORDINGS]
     assert [row["file"] for row in rows(HERE / "figures.csv")] == names
-    assert re.findall(r"^\| ([\w.-]+\.(?:sqlite|json|json\.gz)) \|", (HERE / "README.md").read_text(), re.MULTILINE) == names
+    assert (
+        re.findall(
+            r"^\| ([\w.-]+\.(?:sqlite|json|json\.gz|xplane\.pb\.gz)) \|", (HERE / "README.md").read_text(), re.MULTILINE
+        )
+        == names
+    )
     assert sum(path.stat().st_size for path in RECORDINGS) < 3 << 20
 
 
 def text_of(path: Path) -> str:
     if path.suffix != ".sqlite":
         data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("latin-1")
     with sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True) as database:
         return "\n".join(database.iterdump())
 

@@ -194,6 +194,20 @@ TEST_F(Answers, WhatHasNoLaunchesSaysNothingOfTheirTime) {
   EXPECT_THAT(text, Not(HasSubstr("launch calls take")));
 }
 
+TEST_F(Answers, OfCopiesWithoutIdleTimeNothingIsKnown) {
+  Recorded copies;
+  copies.length_ns = 0;
+  copies.job.tail.reset();
+  copies.job.all_launches = copies.job.unknown_launches = std::nullopt;
+  copies.counts.launches.reset();
+  copies.counts.kernels = 0;
+  const JobAnswer found = answer(copies);
+  EXPECT_EQ(found.verdict, JobVerdict::no_kernels);
+  EXPECT_EQ(found.idle_share, std::nullopt);
+  EXPECT_EQ(found.sentence,
+            "The recording has copies and no kernels: whether the GPU was idle is not known.");
+}
+
 TEST_F(Answers, WhatIsNotKnownHasNoVerdictAndNoIdleShare) {
   Recorded run(Idle{{"idle_launch_ns", 0.5}});
   run.job.unknown_launches = 9;
