@@ -21,8 +21,10 @@
 namespace launchgap::recording {
 namespace {
 
+/// Nothing for one that no record tells.
 std::vector<std::uint64_t> extent(const KernelSeries::Shape& shape) {
   std::vector<std::uint64_t> positive;
+  if (shape == KernelSeries::Shape{}) return positive;
   for (const std::int32_t size : shape)
     positive.push_back(static_cast<std::uint64_t>(std::max(size, 0)));
   return positive;

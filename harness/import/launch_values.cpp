@@ -267,7 +267,7 @@ std::vector<RecordedCase> step_cases(const Process& process,
     own.end_ns = end;
     values.begin_sample();
     values.set("step_ns", static_cast<double>(end - begin));
-    if (!process.lacks_calls()) {
+    if (!process.trace.calls.empty()) {
       const auto [count, in_calls] = launches.within(begin, end);
       values.set("launches", static_cast<double>(count));
       values.set("launch_calls_ns", static_cast<double>(in_calls));

@@ -35,10 +35,12 @@ std::optional<std::uint64_t> detail(std::string_view details, std::string_view k
   return take_digits(details);
 }
 
-/// The three numbers behind "grid:" or "block:"; what is missing or cannot be stays 1.
+/// The three numbers behind "grid:" or "block:", or 1 for one that is missing or cannot be; 0 where
+/// nothing is told.
 void take_extent(std::string_view details, std::string_view key, std::int32_t (&extent)[3]) {
   constexpr std::uint64_t kMost = 0x7FFFFFFF;
   const std::size_t at = details.find(key);
+  std::ranges::fill(extent, at == std::string_view::npos ? 0 : 1);
   if (at == std::string_view::npos) return;
   details.remove_prefix(at + key.size());
   for (std::int32_t& size : extent) {

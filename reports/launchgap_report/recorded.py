@@ -333,7 +333,7 @@ def _period_lines(job: Job) -> list[PeriodLine]:
         words = [f"{quantity(lengths.get('min'), 'ns')} to {quantity(lengths.get('max'), 'ns')}"] if several else []
         cells = [
             Cell(quantity(lengths.get("p50"), "ns"), words),
-            Cell(_number(job.period(benchmark, "launches") or 0)),
+            Cell(_number(job.period(benchmark, "launches"))),
             Cell(percent(idle)),
             *(Cell(percent(job.share(benchmark, key))) for key in CAUSES),
         ]

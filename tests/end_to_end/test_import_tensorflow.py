@@ -79,6 +79,7 @@ def test_a_timeline_of_tensorflow_1_has_no_launches_and_no_zeros(tables):
     metrics = {(line["benchmark"], line["metric"]) for line in table(folder / "summary.csv")}
     assert ("recorded/job", "gpu_idle_share") in metrics and ("recorded/job", "launches") not in metrics
     assert p50(folder, "recorded/job", "step_ns") == {row["device_id"]: 114_064_000}
+    assert {(line["grid"], line["block"]) for line in table(folder / "kernels.csv")} == {("", "")}
     kernels = {line["kernel"]: int(line["count"]) for line in table(folder / "kernels.csv")}
     assert sum(kernels.values()) == 38 and kernels["MatMul"] == 9
     assert said.count("\n") == 2

@@ -186,7 +186,8 @@ TEST_F(XPlane, CallsAreWhatTheySayOrWhatTheyStarted) {
                           Pair("MemoryFree", Purpose::release),
                           Pair("x", Purpose::copy),
                           Pair("y", Purpose::fill)));
-  EXPECT_EQ(trace.kernels.size(), 4u);
+  ASSERT_EQ(trace.kernels.size(), 4u);
+  EXPECT_THAT(trace.kernels[0].grid, ElementsAre(0, 0, 0)) << "not told";
   ASSERT_EQ(trace.transfers.size(), 3u);
   EXPECT_EQ(trace.transfers[0].bytes, 112u);
   EXPECT_EQ(trace.transfers[1].bytes, 9u);
