@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/stop.h"
 #include "harness/import/compressed_text.h"
 #include "harness/import/profiled_events.h"
 #include "harness/import/protobuf.h"
@@ -297,6 +298,7 @@ class XSpace {
     constexpr std::uint32_t kEvents = 4;
     while (line.next()) {
       if (line.is_bytes(kEvents)) take_event(line.message(), take);
+      stop_if_asked();  // a plane may be of millions
     }
   }
 
