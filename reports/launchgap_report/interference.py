@@ -36,16 +36,17 @@ def _rows(device: Device) -> list[Record]:
 def _answer(drawing: Drawing, device: Device, several: bool) -> str:
     """By the round trips of plain runs, the worst first."""
     begin = f"{drawing.label(device)}: " if several else ""
+    capital = str if several else str.capitalize
     medians = [r for r in _rows(device) if r["arm"] == "plain" and r["metric"] == "roundtrip_ns" and r["statistic"] == "p50"]
     slower = sorted((r for r in medians if r["verdict"] == "slower"), key=lambda r: -(r.get("times") or 0))
     if not medians:
-        return f"{begin}plain runs did not measure it."
+        return f"{begin}{capital('plain')} runs did not measure it."
     if not slower:
         unclear = sum(r["verdict"] == "cannot-tell" for r in medians)
         rest = f"; of {unclear} more runs would tell" if unclear else ""
-        return f"{begin}none of {len(medians)} makes launches slower at the median{rest}."
+        return f"{begin}{capital('none')} of {len(medians)} makes launches slower at the median{rest}."
     words = [f"{_words(r['beside'])} ({significant(r.get('times') or 0)} times)" for r in slower]
-    return f"{begin}slower at the median: {join_and(words)}."
+    return f"{begin}{capital('slower')} at the median: {join_and(words)}."
 
 
 def _table(drawing: Drawing, device: Device, several: bool) -> Table:

@@ -1,4 +1,4 @@
-"""Why samples are slow: their causes, and what stays unexplained."""
+"""Why samples are slow: their causes, and what stays unexplained; and what differs between slow and fast runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .plots import Drawing, Table
 from .session import Device
 from .tables import Record
-from .text import join_and, percent, quantity
+from .text import join_and, percent, quantity, sentence
 
 MOST_CASES = 12
 
@@ -15,13 +15,15 @@ MOST_CASES = 12
 @dataclass
 class SlowCauses:
     answers: list[str]
-    table: Table
+    table: Table | None
+    runs: Table | None
 
 
 def section(drawing: Drawing) -> SlowCauses | None:
     devices = [d for d in drawing.devices if _rows(d)]
+    runs = _runs_table(drawing)
     if not devices:
-        return None
+        return SlowCauses([], None, runs) if runs else None
     several = len(devices) > 1
     lines = [line for device in devices for line in _lines(drawing, device, several)]
     heads = [*(["device"] if several else []), "case", "arm", "slow samples", "above the median, in all", "causes"]
@@ -30,7 +32,26 @@ def section(drawing: Drawing) -> SlowCauses | None:
         "evidence of the sample's own time, or of its whole block. Shares are of the time above the median."
     )
     numeric = len(heads)
-    return SlowCauses([_answer(drawing, d, several) for d in devices], Table("Slow samples", heads, lines, numeric, note))
+    table = Table("Slow samples", heads, lines, numeric, note)
+    return SlowCauses([sentence(_answer(drawing, d, several)) for d in devices], table, runs)
+
+
+def _runs_table(drawing: Drawing) -> Table | None:
+    """What explains the difference between runs, and how many factors may only seem to."""
+    rows = [(d, row) for d in drawing.devices for row in d.session.details.of("run_factors", d.id)]
+    certain = [(d, row) for d, row in rows if row["verdict"] != "may-be-chance"]
+    chance = len(rows) - len(certain)
+    if not certain:
+        return None
+    several = len({d.id for d, _ in certain}) > 1
+    lines = [
+        ([drawing.label(d)] if several else [])
+        + [row["case"], row["metric"], row["factor"], percent(row.get("variance_share")), row["slow"], row["fast"]]
+        for d, row in sorted(certain, key=lambda entry: -(entry[1].get("variance_share") or 0))[:MOST_CASES]
+    ]
+    heads = [*(["device"] if several else []), "case", "metric", "what differs", "explains", "slowest run", "fastest run"]
+    note = f"What differs between runs, by how much of the variance it explains; {chance} more may be chance."
+    return Table("Runs", heads, lines, len(heads), note)
 
 
 def _rows(device: Device) -> list[Record]:
@@ -57,9 +78,9 @@ def _causes(rows: list[Record]) -> list[str]:
 
 
 def _answer(drawing: Drawing, device: Device, several: bool) -> str:
-    begin = f"{drawing.label(device)}: " if several else ""
+    begin = f"{drawing.label(device)}: s" if several else "S"
     rows = [row for row in _rows(device) if row["arm"] == "plain"] or _rows(device)
-    return f"{begin}slow samples take {quantity(_extra(rows), 'ns')} above the medians: {join_and(_causes(rows))}."
+    return f"{begin}low samples take {quantity(_extra(rows), 'ns')} above the medians: {join_and(_causes(rows))}"
 
 
 def _lines(drawing: Drawing, device: Device, several: bool) -> list[list[str]]:

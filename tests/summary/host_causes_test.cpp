@@ -58,6 +58,7 @@ struct Slow {
   int sample;  // of its block
   TailCause cause;
   double extra_ns;  // above the median
+  double extra_ns;  // above the median
 };
 
 /// The slow samples of a run, each with its cause.
@@ -89,8 +90,8 @@ std::vector<Slow> slow_samples(Case& measured, Sampling sampling = {kBlocks, kSa
   std::vector<Slow> found;
   for (const auto& [place, watched] : looked_at) {
     if (values[place] > limit) {
-      found.push_back(
-          {static_cast<int>(watched.sample), rule.cause_of(watched, values[place] - median)});
+      const double extra = values[place] - median;
+      found.push_back({static_cast<int>(watched.sample), rule.cause_of(watched, extra), extra});
     }
   }
   return found;
@@ -147,25 +148,28 @@ TEST_F(HostCauses, AMoveToAnotherCpu) {
   EXPECT_GE(told(slow_samples(disturbed), TailCause::migration), 18u);
 }
 
-// Whoever computes on the same CPU takes it away now and then, for milliseconds.
+// Whoever computes on the same CPU takes it away now and then, for a millisecond or more. The
+// clock's own interrupts take some microseconds of other samples, and change no thread.
 TEST_F(HostCauses, LoadOnTheSameCpu) {
+  constexpr double kTakenAwayNs = 500'000;
   std::atomic<bool> going{true};
   std::thread other([&] {
     while (going) compute();
   });
   Disturbed undisturbed(compute, {});
   std::vector<Slow> found;
-  for (int tries = 0; found.size() < kDisturbed && tries < 50; ++tries) {
-    const std::vector<Slow> more = slow_samples(undisturbed, {10, 2000});
-    found.insert(found.end(), more.begin(), more.end());
+  for (int tries = 0; found.size() < kDisturbed && tries < 100; ++tries) {
+    for (const Slow& slow : slow_samples(undisturbed, {10, 2000})) {
+      if (slow.extra_ns >= kTakenAwayNs) found.push_back(slow);
+    }
   }
   going = false;
   other.join();
   ASSERT_GE(found.size(), kDisturbed);
+  found.resize(kDisturbed);
   const auto n = std::ranges::count(found, TailCause::host_pause, &Slow::cause);
-  fmt::print("host-pause: {} of {}\n", n, found.size());
-  for (const Slow& slow : found) fmt::print("{} {}\n", slow.sample, name_of(slow.cause));
-  EXPECT_GE(static_cast<double>(n), 0.9 * static_cast<double>(found.size()));
+  fmt::print("host-pause: {} of {}\n", n, kDisturbed);
+  EXPECT_GE(n, 18);
 }
 
 TEST_F(HostCauses, ASleepBeforeALaunch) {
