@@ -61,6 +61,7 @@ struct Transfer {
   std::uint32_t correlation = 0;
   std::uint32_t stream = 0;
   bool fill = false;
+  bool from_host = false;  // a copy, to the device
   bool operator==(const Transfer&) const = default;
 };
 

@@ -60,11 +60,13 @@ constexpr auto kOverheads = std::to_array<NamedOverhead>({
 }  // namespace
 
 void ChromeEvents::take(const ChromeEvent& event) {
-  // Steps of the profiler were operators before they were annotations. What the GPU did of one has
-  // its name too.
-  const bool step = event[EventField::name].starts_with("ProfilerStep") &&
-                    event[EventField::category] != "gpu_user_annotation";
-  const Category category = step ? Category::range : category_named(event[EventField::category]);
+  // Steps of the profiler and loading of data were operators before they were annotations. What the
+  // GPU did of one has its name too.
+  const bool annotates = (event[EventField::name].starts_with("ProfilerStep") ||
+                          event[EventField::name].starts_with("enumerate(DataLoader)")) &&
+                         event[EventField::category] != "gpu_user_annotation";
+  const Category category =
+      annotates ? Category::range : category_named(event[EventField::category]);
   if (category == Category::other) {
     if (event[EventField::category] == "python_function") ++process_.python_calls;
     return rows_.take(event);
@@ -148,7 +150,8 @@ void ChromeEvents::take_transfer(const ChromeEvent& event,
                                       natural_of(event[EventField::bytes]).value_or(0),
                                       correlation(event),
                                       stream(event),
-                                      fill});
+                                      fill,
+                                      !fill && event[EventField::name].starts_with(kCopyFromHost)});
 }
 
 void ChromeEvents::take_call(const ChromeEvent& event, std::int64_t begin, std::int64_t end) {

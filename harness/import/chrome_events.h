@@ -48,6 +48,9 @@ class ChromeEvents {
 /// The category of a graph that was recorded as a whole; launchgap's own.
 inline constexpr std::string_view kWholeGraph = "launchgap_graph";
 
+/// How a copy from the host to the device begins.
+inline constexpr std::string_view kCopyFromHost = "Memcpy HtoD";
+
 /// As Kineto names overheads, and back: any name with such a part.
 std::string_view name_of_overhead(activity::OverheadKind kind);
 activity::OverheadKind overhead_named(std::string_view name);

@@ -107,7 +107,9 @@ class Exporter {
     for (const activity::Transfer& transfer : process.trace.transfers) {
       work(process,
            transfer.fill ? "gpu_memset" : "gpu_memcpy",
-           transfer.fill ? "Memset (Device)" : "Memcpy",
+           transfer.fill        ? "Memset (Device)"
+           : transfer.from_host ? kCopyFromHost
+                                : "Memcpy",
            transfer,
            fmt::format(R"(, "bytes": {})", transfer.bytes));
     }

@@ -169,6 +169,7 @@ class Handler : public json::BaseReaderHandler<json::UTF8<>, Handler> {
         break;
       case Where::distributed:
         if (key_ == "rank") recording_.processes.front().rank = integer_of(text);
+        if (key_ == "world_size") recording_.processes.front().ranks = integer_of(text);
         break;
       default:
         break;

@@ -164,7 +164,8 @@ struct Kind<activity::Transfer> {
                                          column<Event, &Event::correlation>("correlation"),
                                          column<Event, &Event::stream>("stream"),
                                          column<Event, &Event::bytes>("bytes"),
-                                         column<Event, &Event::fill>("fill")});
+                                         column<Event, &Event::fill>("fill"),
+                                         later_column<Event, &Event::from_host>("from_host")});
   static auto& list(auto& process) { return process.trace.transfers; }
 };
 

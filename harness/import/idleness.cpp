@@ -283,4 +283,16 @@ Idleness GpuGaps::within(std::int64_t from_ns, std::int64_t to_ns) const {
   return result;
 }
 
+std::int64_t GpuGaps::program_in(const Cover& times,
+                                 std::int64_t from_ns,
+                                 std::int64_t to_ns) const {
+  std::int64_t sum = 0;
+  auto part = std::ranges::lower_bound(parts_, from_ns, {}, &IdlePart::end_ns);
+  for (; part != parts_.end() && part->begin_ns < to_ns; ++part) {
+    if (part->cause == IdleCause::program)
+      sum += times.within(std::max(part->begin_ns, from_ns), std::min(part->end_ns, to_ns));
+  }
+  return sum;
+}
+
 }  // namespace launchgap::recording

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/import/cover.h"
 #include "harness/import/launches.h"
 #include "harness/import/recording.h"
 
@@ -90,6 +91,8 @@ class GpuGaps {
   bool empty() const { return end_ns_ <= begin_ns_; }
   /// Of the part of a stretch of time that lies between first and last work.
   Idleness within(std::int64_t from_ns, std::int64_t to_ns) const;
+  /// Of what the GPU waited there for the program, how much lies in these times of the host.
+  std::int64_t program_in(const Cover& times, std::int64_t from_ns, std::int64_t to_ns) const;
   /// What waits and allocations cost, most first.
   const std::vector<Stall>& stalls() const { return stalls_; }
   /// In no call of CUDA.

@@ -26,6 +26,7 @@
 #include "harness/import/launch_values.h"
 #include "harness/import/recording.h"
 #include "harness/import/steps.h"
+#include "harness/import/stretches.h"
 #include "harness/import/trace_counts.h"
 #include "harness/record/recording_record.h"
 #include "harness/record/records.h"
@@ -293,6 +294,10 @@ class Import {
       if (&run == &runs.back()) aligned.launches = {};
       const GpuGaps gaps(process, run.gpu, clocks.trusted(), unknown);
       add_gaps(job.record, process, gaps);
+      job.record.collectives = collectives_of(process, run.gpu, gaps);
+      // Without one clock for both, nothing tells what the GPU did in a step of the host.
+      if (clocks.trusted())
+        job.record.step_parts = step_parts(process, run.gpu, gaps, request_.step);
       writer.write(record_to_json(job.record));
       for (const RecordedCase& own : step_cases(process, run.gpu, gaps, request_.step))
         write_case(writer, own, recording.recorder);
@@ -351,6 +356,7 @@ class Import {
     record.clock = recording.clock;
     record.pid = process.pid;
     record.rank = process.rank;
+    record.ranks = process.ranks;
     record.calls = process.trace.calls.size();
     record.threads = process.threads.size();
     record.streams = process.streams.size();

@@ -133,26 +133,6 @@ std::optional<std::int64_t> extent_of(const Process& process,
   return length > 0 ? std::optional(length) : std::nullopt;
 }
 
-std::vector<CollectiveRecord> collectives_of(const Process& process, std::uint64_t gpu) {
-  std::vector<const activity::KernelRun*> found;
-  for (const activity::KernelRun& kernel : process.trace.kernels) {
-    if (process.streams[kernel.stream].gpu == gpu && has_times(kernel) &&
-        is_collective(process.trace.name(kernel.name)))
-      found.push_back(&kernel);
-  }
-  std::ranges::stable_sort(
-      found, {}, [](const activity::KernelRun* kernel) { return kernel->begin_ns; });
-  std::map<std::uint32_t, CollectiveRecord> by_name;
-  for (const activity::KernelRun* const kernel : found) {
-    CollectiveRecord& own = by_name[kernel->name];
-    own.name = process.trace.name(kernel->name);
-    own.ns.push_back(kernel->end_ns - kernel->begin_ns);
-  }
-  std::vector<CollectiveRecord> records;
-  for (auto& [name, own] : by_name) records.push_back(std::move(own));
-  return records;
-}
-
 PausesRecord record_of(const Process& process, const Pauses& pauses) {
   PausesRecord record{pauses.count, pauses.total_ns, pauses.longest_ns, {}};
   if (pauses.call) record.call = without_version(process.trace.name(*pauses.call));
@@ -204,7 +184,6 @@ JobFigures job_figures(const Process& process,
   figures.record.unknown_launches = static_cast<std::uint64_t>(
       std::ranges::count(launches.launches, StreamState::unknown, &RecordedLaunch::state));
   figures.record.python_calls = process.python_calls;
-  figures.record.collectives = collectives_of(process, gpu);
   return figures;
 }
 

@@ -21,6 +21,7 @@ namespace {
 constexpr std::string_view kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME";
 constexpr std::string_view kKernels = "CUPTI_ACTIVITY_KIND_KERNEL";
 constexpr std::string_view kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY";
+constexpr std::int64_t kCopyFromHost = 1;  // as CUPTI numbers what it calls kinds of copies
 constexpr std::string_view kFills = "CUPTI_ACTIVITY_KIND_MEMSET";
 constexpr std::string_view kGraphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
 constexpr std::string_view kWaits = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
@@ -273,14 +274,16 @@ class NsysReader {
                                              "streamId",
                                              "correlationId",
                                              "globalPid",
-                                             "bytes"});
+                                             "bytes",
+                                             "copyKind"});
     each_record(rows, 6, [&](Process& process) {
       process.trace.transfers.push_back({rows.integer(0),
                                          rows.integer(1),
                                          static_cast<std::uint64_t>(rows.integer(7)),
                                          correlation(process, rows, 5),
                                          process.stream(stream(rows, 2, 3, 4)),
-                                         fill});
+                                         fill,
+                                         !fill && rows.integer(8) == kCopyFromHost});
     });
   }
 

@@ -19,6 +19,7 @@ constexpr auto kCalls = std::to_array<std::pair<std::string_view, activity::Doma
      {"CUPTI_ACTIVITY_KIND_DRIVER", activity::Domain::driver}});
 constexpr auto kKernels = std::to_array<std::string_view>(
     {"CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", "CUPTI_ACTIVITY_KIND_KERNEL"});
+constexpr std::int64_t kHostToDevice = 1;  // as CUPTI numbers what it calls kinds of copies
 constexpr std::string_view kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY";
 constexpr std::string_view kFills = "CUPTI_ACTIVITY_KIND_MEMSET";
 constexpr std::string_view kOverheads = "CUPTI_ACTIVITY_KIND_OVERHEAD";
@@ -158,8 +159,15 @@ class NvprofReader {
 
   void read_transfers(std::string_view table, bool fill) {
     need(table, {"start", "end", "deviceId", "contextId", "streamId"});
-    SqliteStatement rows = database_.select(
-        table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "bytes"});
+    SqliteStatement rows = database_.select(table,
+                                            {"start",
+                                             "end",
+                                             "deviceId",
+                                             "contextId",
+                                             "streamId",
+                                             "correlationId",
+                                             "bytes",
+                                             "copyKind"});
     while (rows.next()) {
       process_.trace.transfers.push_back(
           {rows.integer(0),
@@ -167,7 +175,8 @@ class NvprofReader {
            static_cast<std::uint64_t>(rows.integer(6)),
            process_.correlation(static_cast<std::uint64_t>(rows.integer(5))),
            stream(rows, 2, 3, 4),
-           fill});
+           fill,
+           !fill && rows.integer(7) == kHostToDevice});
     }
   }
 

@@ -229,12 +229,14 @@ class RawReader {
         return;
       }
       case RawTag::copy:
+      case RawTag::copy_from_host:
       case RawTag::fill: {
         activity::Transfer transfer;
         take_times(entries, transfer);
         transfer.stream = stream(entries);
         transfer.bytes = entries.number();
         transfer.fill = static_cast<RawTag>(tag) == RawTag::fill;
+        transfer.from_host = static_cast<RawTag>(tag) == RawTag::copy_from_host;
         process_->trace.transfers.push_back(transfer);
         return;
       }

@@ -74,7 +74,8 @@ struct Allocation {
 /// `threads`, and the id of a call that of its name.
 struct Process {
   std::uint64_t pid = 0;
-  std::optional<std::int64_t> rank;  // of a distributed job
+  std::optional<std::int64_t> rank;   // of a distributed job
+  std::optional<std::int64_t> ranks;  // that the job has; not kept
   activity::Trace trace;
   std::vector<Stream> streams;
   std::vector<std::string> threads;  // as the recorder calls them

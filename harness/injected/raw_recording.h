@@ -87,6 +87,7 @@ enum class RawTag : std::uint8_t {
   range,        // begin, duration, thread, name
   failed_call,  // as a call, which returned an error
   failed_runtime_call,
+  copy_from_host,  // as a copy
 };
 
 /// A fuzzer takes every block as whole, or it would see none from within.

@@ -10,6 +10,7 @@
 
 #include "harness/record/fields.h"
 #include "harness/record/launch_tail.h"
+#include "harness/record/stretch_parts.h"
 
 namespace launchgap {
 
@@ -72,10 +73,14 @@ struct PausesRecord {
 struct CollectiveRecord {
   std::string name;
   std::vector<std::int64_t> ns;
+  /// From the end of the collective before it, of whatever name, to its start; nothing for the
+  /// first of all. Older records have none.
+  StretchParts before = {};
 
   static void fields(auto& self, auto&& field) {
     field.optional("name", self.name);
     field.optional("ns", self.ns);
+    field.optional("before", self.before);
   }
 };
 
@@ -131,6 +136,8 @@ struct JobRecord {
   /// For how long the GPU was idle before work of a graph that was queued.
   std::int64_t queued_graph_ns = 0;
   std::vector<CollectiveRecord> collectives;
+  /// Of each step, without the time in which only collectives ran; none where the clocks disagree.
+  StretchParts step_parts;
 
   static void fields(auto& self, auto&& field) {
     field.optional("steps", self.steps);
@@ -150,6 +157,7 @@ struct JobRecord {
     field.optional("python_calls", self.python_calls);
     field.optional("queued_graph_ns", self.queued_graph_ns);
     field.optional("collectives", self.collectives);
+    field.optional("step_parts", self.step_parts);
   }
 };
 

@@ -32,6 +32,7 @@ struct RecordingRecord {
   std::string clock;     // "Unix time"
   std::optional<std::uint64_t> pid;
   std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> ranks;  // that the job has, recorded or not
   std::int64_t tick_ns = 1;
   /// The device's clock is ahead of the host's by so much, at least and at most, as far as causes
   /// come before effects.
@@ -58,6 +59,7 @@ struct RecordingRecord {
     field.optional("clock", self.clock);
     field("pid", self.pid);
     field("rank", self.rank);
+    field("ranks", self.ranks);
     field.optional("tick_ns", self.tick_ns);
     field("clock_ahead_least_ns", self.clock_ahead_least_ns);
     field("clock_ahead_most_ns", self.clock_ahead_most_ns);

@@ -196,6 +196,7 @@ const std::vector<Table>& all_tables() {
       recordings_table(),
       record_costs_table(),
       tail_table(),
+      ranks_table(),
       recorded_shares_table(),
       answers_table(),
       published_table(),

@@ -339,6 +339,17 @@ std::string not_grave_text(const std::vector<RecordedProcess>& processes, bool n
              : fmt::format("No cause of the idle time shows: {}.", figures);
 }
 
+/// The places of the gravest; of a job of several ranks one about them has the last, or who waits
+/// for whom would be left out.
+std::vector<std::size_t> first_told(const std::vector<Finding>& found, std::size_t most) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < std::min(most, found.size()); ++i) places.push_back(i);
+  const auto about_ranks = std::ranges::find_if(found, is_about_ranks);
+  const auto place = static_cast<std::size_t>(about_ranks - found.begin());
+  if (about_ranks != found.end() && place >= places.size()) places.back() = place;
+  return places;
+}
+
 }  // namespace
 
 std::string job_text(const SessionData& session, std::size_t most_lines, std::size_t width) {
@@ -350,7 +361,7 @@ std::string job_text(const SessionData& session, std::size_t most_lines, std::si
     const std::string text = not_grave_text(processes, found.empty());
     if (!text.empty()) told.emplace_back("", text);
   }
-  for (std::size_t i = 0; i < std::min(kMostCauses, found.size()); ++i) {
+  for (const std::size_t i : first_told(found, kMostCauses)) {
     const Finding& cause = found[i];
     const bool named = processes.size() == 1 || cause.sentence.starts_with(cause.subject);
     const std::string where = named ? "" : cause.subject + ": ";

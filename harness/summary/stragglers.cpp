@@ -1,23 +1,14 @@
 #include "harness/summary/stragglers.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
-#include <set>
 
 #include <boost/math/distributions/binomial.hpp>
-#include <fmt/format.h>
 
-#include "harness/core/plan.h"
 #include "harness/stats/stats.h"
-#include "harness/summary/recorded_process.h"
 
 namespace launchgap {
-namespace {
 
-/// That any of k ranks is the slowest in so many of n steps, if each is with 1/k: Bonferroni's
-/// bound of the largest of k binomial numbers.
-double chance_of(std::size_t ranks, std::size_t steps, std::size_t slowest) {
+double chance_of_slowest(std::size_t ranks, std::size_t steps, std::size_t slowest) {
   if (slowest == 0) return 1;
   const boost::math::binomial distribution(static_cast<double>(steps),
                                            1 / static_cast<double>(ranks));
@@ -25,103 +16,7 @@ double chance_of(std::size_t ranks, std::size_t steps, std::size_t slowest) {
   return std::min(1.0, one * static_cast<double>(ranks));
 }
 
-const RecordingRecord* recording_of(const SessionData& session, const JobInfo& job) {
-  const auto found = std::ranges::find_if(session.recordings, [&](const RecordingInfo& info) {
-    return info.device == job.device && info.replicate == job.replicate;
-  });
-  return found == session.recordings.end() ? nullptr : &found->record;
-}
-
-/// A process that has steps.
-struct Candidate {
-  const JobInfo* job;
-  const RecordingRecord* recording;
-  const RunInfo* run;
-};
-
-/// One for each process, whichever GPUs it has, of those that `counts` counts.
-template <class Counts>
-std::vector<Candidate> candidates(const SessionData& session, Counts&& counts) {
-  std::vector<Candidate> found;
-  std::set<std::pair<std::string, std::optional<std::uint64_t>>> seen;
-  for (const JobInfo& job : session.jobs) {
-    const RecordingRecord* const recording = recording_of(session, job);
-    const auto run = std::ranges::find_if(session.runs, [&](const RunInfo& info) {
-      return info.device == job.device && info.replicate == job.replicate && info.arm == kRecorded;
-    });
-    if (!recording || run == session.runs.end() || !counts(job.record)) continue;
-    if (seen.emplace(recording->file, recording->pid).second)
-      found.push_back({&job, recording, &*run});
-  }
-  return found;
-}
-
-bool have_ranks(const std::vector<Candidate>& found) {
-  std::set<std::int64_t> ranks;
-  for (const Candidate& one : found) {
-    if (!one.recording->rank || !ranks.insert(*one.recording->rank).second) return false;
-  }
-  return true;
-}
-
-bool are_of_one_file(const std::vector<Candidate>& found) {
-  return std::ranges::all_of(found, [&](const Candidate& one) {
-    return one.recording->file == found.front().recording->file;
-  });
-}
-
-/// For half of the shortest at least.
-bool ran_at_the_same_time(const std::vector<Candidate>& found) {
-  double begin = std::numeric_limits<double>::lowest(), end = std::numeric_limits<double>::max();
-  double shortest = std::numeric_limits<double>::max();
-  for (const Candidate& one : found) {
-    if (one.recording->clock != "Unix time" || !one.run->begin_ns || !one.run->duration_s)
-      return false;
-    const auto from = static_cast<double>(*one.run->begin_ns);
-    const double length = *one.run->duration_s * 1e9;
-    begin = std::max(begin, from);
-    end = std::min(end, from + length);
-    shortest = std::min(shortest, length);
-  }
-  return end - begin >= shortest / 2;
-}
-
-const std::vector<double>* samples_of(const SessionData& session,
-                                      const JobInfo& job,
-                                      const std::string& metric) {
-  for (const auto& [key, data] : session.cases) {
-    if (key.device != job.device || key.arm != kRecorded || key.name.benchmark != "recorded/step")
-      continue;
-    const auto of_metric = data.samples.find(metric);
-    if (of_metric == data.samples.end()) return nullptr;
-    const auto own = of_metric->second.find(job.replicate);
-    const bool whole =
-        own != of_metric->second.end() && own->second.size() == job.record.steps.size();
-    return whole ? &own->second : nullptr;
-  }
-  return nullptr;
-}
-
-/// A process's time in each step, by number; a number that it has twice is none.
-std::map<std::uint64_t, double> step_times(const std::vector<std::uint64_t>& numbers,
-                                           const std::vector<double>& lengths,
-                                           const std::vector<double>* collectives) {
-  std::map<std::uint64_t, double> times;
-  std::set<std::uint64_t> twice;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const double ns = lengths[i] - (collectives ? (*collectives)[i] : 0);
-    if (!times.emplace(numbers[i], ns).second) twice.insert(numbers[i]);
-  }
-  for (const std::uint64_t number : twice) times.erase(number);
-  return times;
-}
-
-std::string name_of(const SessionData& session, const Candidate& one) {
-  const auto info = std::ranges::find_if(session.recordings, [&](const RecordingInfo& own) {
-    return own.device == one.job->device && own.replicate == one.job->replicate;
-  });
-  return RecordedProcess(session, *info).where();
-}
+namespace {
 
 /// Of one step, in the order of ranks.
 std::vector<double> times_of(std::span<const std::vector<double>> ranks, std::size_t step) {
@@ -176,7 +71,7 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks,
   const auto often = std::ranges::max_element(slowest);
   check.slowest = static_cast<std::size_t>(often - slowest.begin());
   check.slowest_steps = *often;
-  check.chance = chance_of(check.ranks, check.steps, check.slowest_steps);
+  check.chance = chance_of_slowest(check.ranks, check.steps, check.slowest_steps);
   check.lost_ns = lost_in_a_step(ranks);
   const double usual = *stats::mean(medians);
   check.lost_share = usual > 0 ? check.lost_ns / usual : 0;
@@ -215,74 +110,10 @@ CollectiveCheck check_collectives(std::span<const std::vector<double>> ranks) {
   const auto often = std::ranges::max_element(last);
   check.last = static_cast<std::size_t>(often - last.begin());
   check.last_times = *often;
-  check.chance = chance_of(ranks.size(), check.collectives, check.last_times);
+  check.chance = chance_of_slowest(ranks.size(), check.collectives, check.last_times);
   check.waited_ns = waited[check.last];
   check.most_ns = most[check.last];
   return check;
-}
-
-RankedJob job_by_collectives(const SessionData& session) {
-  const std::vector<Candidate> found =
-      candidates(session, [](const JobRecord& job) { return !job.collectives.empty(); });
-  if (found.size() < 2) return {};
-  if (!have_ranks(found) && !are_of_one_file(found) && !ran_at_the_same_time(found)) return {};
-  RankedJob job;
-  job.times.resize(found.size());
-  for (std::size_t rank = 0; rank < found.size(); ++rank) {
-    const JobRecord& own = found[rank].job->record;
-    job.ranks.push_back(found[rank].job);
-    job.names.push_back(name_of(session, found[rank]));
-    job.length_ns = std::max(job.length_ns, static_cast<double>(own.extent_ns.value_or(0)));
-    std::map<std::string, const std::vector<std::int64_t>*> by_name;
-    for (const CollectiveRecord& collective : own.collectives)
-      by_name[collective.name] = &collective.ns;
-    for (const auto& [name, ns] : by_name)
-      job.times[rank].insert(job.times[rank].end(), ns->begin(), ns->end());
-    const bool alike = std::ranges::equal(
-        own.collectives, found.front().job->record.collectives, [&](const auto& a, const auto&) {
-          const auto& first = found.front().job->record.collectives;
-          const auto same = std::ranges::find(first, a.name, &CollectiveRecord::name);
-          return same != first.end() && same->ns.size() == a.ns.size();
-        });
-    if (!alike) return {};
-  }
-  return job;
-}
-
-RankedJob ranked_job(const SessionData& session) {
-  const std::vector<Candidate> found =
-      candidates(session, [](const JobRecord& job) { return !job.steps.empty(); });
-  if (found.size() < 2) return {};
-  if (!have_ranks(found) && !are_of_one_file(found) && !ran_at_the_same_time(found)) return {};
-  RankedJob job;
-  const bool have_collectives = std::ranges::all_of(found, [&](const Candidate& one) {
-    return samples_of(session, *one.job, "collectives_ns") != nullptr;
-  });
-  std::vector<std::map<std::uint64_t, double>> times, whole;
-  for (const Candidate& one : found) {
-    const auto* const lengths = samples_of(session, *one.job, "step_ns");
-    if (!lengths) return {};
-    const auto* const collectives =
-        have_collectives ? samples_of(session, *one.job, "collectives_ns") : nullptr;
-    times.push_back(step_times(one.job->record.steps, *lengths, collectives));
-    if (have_collectives) whole.push_back(step_times(one.job->record.steps, *lengths, nullptr));
-    job.ranks.push_back(one.job);
-    job.names.push_back(name_of(session, one));
-  }
-  job.times.resize(found.size());
-  job.whole.resize(whole.size());
-  for (const auto& step : times.front()) {
-    const std::uint64_t number = step.first;
-    const bool all =
-        std::ranges::all_of(times, [&](const auto& own) { return own.contains(number); });
-    if (!all) continue;
-    for (std::size_t rank = 0; rank < times.size(); ++rank)
-      job.times[rank].push_back(times[rank].at(number));
-    for (std::size_t rank = 0; rank < whole.size(); ++rank)
-      job.whole[rank].push_back(whole[rank].at(number));
-  }
-  if (job.times.front().size() < 2) return {};
-  return job;
 }
 
 }  // namespace launchgap

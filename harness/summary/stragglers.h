@@ -3,12 +3,13 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "harness/summary/session_data.h"
-
 namespace launchgap {
+
+/// That any of k ranks is the slowest in so many of n steps, if each is with 1/k: Bonferroni's
+/// bound of the largest of k binomial numbers.
+double chance_of_slowest(std::size_t ranks, std::size_t steps, std::size_t slowest);
 
 enum class Straggler {
   none,
@@ -35,21 +36,6 @@ struct StragglerCheck {
 StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks,
                                 std::span<const std::vector<double>> whole = {});
 
-/// The processes of one job, and their times in the steps that all of them have.
-struct RankedJob {
-  std::vector<const JobInfo*> ranks;
-  std::vector<std::string> names;  // "rank 3", or the file and the process
-  std::vector<std::vector<double>> times;
-  /// The same with the time in which a GPU only talked to others; empty where some rank has none.
-  std::vector<std::vector<double>> whole;
-  double length_ns = 0;  // of the longest recording
-};
-
-/// The recorded processes of a session, if they are ranks of one job: they have ranks, each
-/// another; or they are of one file; or they ran at the same time, by Unix time. Empty if they are
-/// not, or have fewer than two steps in common.
-RankedJob ranked_job(const SessionData& session);
-
 /// Who comes last to the collectives of a job. The kernel of who comes last is the shortest: the
 /// others wait in theirs. Durations tell it, whatever the clocks say.
 struct CollectiveCheck {
@@ -64,9 +50,5 @@ struct CollectiveCheck {
 };
 /// By rank, how long each collective took.
 CollectiveCheck check_collectives(std::span<const std::vector<double>> ranks);
-
-/// As ranked_job, and `times` are those of collectives: the i-th of one kernel's name on one GPU of
-/// each. Empty too if some rank has another number of them.
-RankedJob job_by_collectives(const SessionData& session);
 
 }  // namespace launchgap

@@ -57,6 +57,7 @@ Table timelines_table();
 Table recordings_table();
 Table record_costs_table();
 Table tail_table();
+Table ranks_table();
 Table recorded_shares_table();
 
 // night_tables.cpp: what a check against a history found

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "harness/core/plan.h"
+#include "harness/summary/ranked_job.h"
 #include "tests/device/a_device.h"
 
 namespace launchgap {
