@@ -103,17 +103,30 @@ void add_unit(const Unit& unit, RankLateness& own, Explained& explained) {
   }
 }
 
-/// One part must make half of what the rank is longer by, and of what it is late by.
+constexpr StretchPart kOfTheHost[] = {StretchPart::program,
+                                      StretchPart::launches,
+                                      StretchPart::waits,
+                                      StretchPart::allocations,
+                                      StretchPart::calls};
+
+/// One part must make half of what the rank is longer by, and of what it is late by; or those of
+/// the host together.
 void explain(const Explained& explained, RankLateness& own) {
   if (!own.late || explained.late_ns < own.late_ns / 2) return;
   const double all = std::max(own.longer_ns, explained.beyond_ns);
+  if (all <= 0) return;
+  const auto share = [all](double ns) { return std::min(1.0, ns / all); };
   const auto most = std::ranges::max_element(own.longer);
   const auto part = static_cast<StretchPart>(most - own.longer.begin());
-  if (all <= 0 || *most < all / 2) return;
-  // Neither tells what to do about it.
-  if (part == StretchPart::queued || part == StretchPart::unknown) return;
-  own.reason = part;
-  own.reason_share = std::min(1.0, *most / all);
+  if (*most >= all / 2) {
+    // Neither of these tells what to do about it.
+    if (part == StretchPart::queued || part == StretchPart::unknown) return;
+    own.reason = {part, share(*most)};
+    return;
+  }
+  double host = 0;
+  for (const StretchPart one : kOfTheHost) host += own.longer[static_cast<std::size_t>(one)];
+  if (host >= all / 2) own.reason = {std::nullopt, share(host)};
 }
 
 std::optional<JobCost> cost_of(const std::vector<Unit>& units, std::size_t ranks) {
@@ -156,6 +169,10 @@ double length_of(const RankedJob& job, const std::vector<Unit>& units) {
 }
 
 }  // namespace
+
+std::string_view name_of(const LateReason& reason) {
+  return reason.part ? name_of(*reason.part) : "host";
+}
 
 Lateness lateness_of(const RankedJob& job, std::string_view kind) {
   constexpr double kCertain = 0.01, kLeastShare = 0.02, kMoreThanOthers = 2;

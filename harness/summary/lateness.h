@@ -11,6 +11,14 @@
 
 namespace launchgap {
 
+/// What makes a rank late.
+struct LateReason {
+  std::optional<StretchPart> part;  // nothing: several for which the GPU waits for the host
+  double share = 0;                 // of what the rank is later by than the others' median
+};
+/// The name of the part, or "host".
+std::string_view name_of(const LateReason& reason);
+
 /// How late a rank comes to the steps or collectives to which it comes last.
 struct RankLateness {
   std::size_t matched = 0;     // of which all ranks have one
@@ -23,8 +31,7 @@ struct RankLateness {
   double longer_ns = 0;        // that its own time is longer there than the others' median
   PartTimes longer{};          // the same of each part: they add up to about that
   bool late = false;           // so much, and so much more than others, that it is worth a word
-  std::optional<StretchPart> reason = {};  // what makes half of that or more
-  double reason_share = 0;
+  std::optional<LateReason> reason = {};  // what makes half of that or more
 };
 
 /// What the matched stretches of a job take.

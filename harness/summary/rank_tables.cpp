@@ -108,13 +108,15 @@ Table ranks_table() {
         "What the collectives take to move data: the shortest of the ranks' kernels of each.",
         [](Row row) { return row.waits_are_known ? std::optional(row.moving_ns) : std::nullopt; }},
        {"reason",
-        "What makes it late, as `docs/definitions.md` lists it, if one part makes half of that or "
-        "more; not told: none does; empty: it is not late enough to ask.",
+        "The part that makes half or more of what it is late by, by its column below; host: "
+        "several "
+        "for which the GPU waits for the host do together; not told: none does; empty: it is not "
+        "late enough to ask.",
         reason_of},
        {"reason_share",
         "The part's share of what the rank is late by.",
         [](Row row) {
-          return row.own.reason ? std::optional(row.own.reason_share) : std::nullopt;
+          return row.own.reason ? std::optional(row.own.reason->share) : std::nullopt;
         }},
        {"explained",
         "Of those to which it comes last, of how many it is known what its GPU did before.",

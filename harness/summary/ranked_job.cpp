@@ -41,6 +41,9 @@ std::vector<Candidate> candidates(const SessionData& session, Counts&& counts) {
     if (seen.emplace(recording->file, recording->pid).second)
       found.push_back({&job, recording, &*run});
   }
+  std::ranges::stable_sort(found, {}, [](const Candidate& one) {
+    return std::pair(one.recording->rank.value_or(0), one.recording->pid.value_or(0));
+  });
   return found;
 }
 

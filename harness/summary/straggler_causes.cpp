@@ -53,6 +53,9 @@ constexpr std::array<Reason, kStretchParts.size()> kReasons = {{
     {"", ""},
     {"", ""},
 }};
+constexpr Reason kHostReason = {
+    "Its GPU waits longer for the host, for more than one thing",
+    "Look at what that rank's host does before: first launches, allocations, work of the program."};
 
 /// "kernels 93 %, program 5 %": what is longer, the most first.
 std::string parts_text(const RankLateness& own) {
@@ -72,9 +75,10 @@ std::string parts_text(const RankLateness& own) {
 /// Adds to a finding what makes the rank late that it is about.
 void add_reason(const RankLateness& own, const char* units, Finding& cause) {
   if (own.reason) {
-    const Reason& reason = kReasons[static_cast<std::size_t>(*own.reason)];
+    const Reason& reason =
+        own.reason->part ? kReasons[static_cast<std::size_t>(*own.reason->part)] : kHostReason;
     cause.sentence += fmt::format(
-        " {}, which explains {} of that.", reason.words, percent_text(own.reason_share));
+        " {}, which explains {} of that.", reason.words, percent_text(own.reason->share));
     cause.remedy = reason.remedy;
   } else {
     cause.unknown = own.explained == 0 ? "why it is late: nothing tells what the GPU did before"

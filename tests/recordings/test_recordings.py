@@ -56,7 +56,7 @@ def text_of(path: Path) -> str:
         return "\n".join(database.iterdump())
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*RECORDINGS, *sorted((HERE / "ranks").iterdir())], ids=lambda path: path.name)
 def test_no_recording_names_anybody(path):
     names = re.compile(
         r"/(?:home|Users|users|tmp|private|global|var)/|EXPORT_(?:HOST|USER|\w*PATH)|host_?name|user_?name|@\w+\.|\.com\b"
