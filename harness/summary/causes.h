@@ -20,8 +20,8 @@ std::vector<Finding> causes(const SessionData& session);
 void add_idle_causes(const RecordedProcess& process, std::vector<Finding>& causes);
 void add_launch_causes(const RecordedProcess& process, std::vector<Finding>& causes);
 void add_kernel_causes(const RecordedProcess& process, std::vector<Finding>& causes);
-/// Of the ranks of a job; and whether a finding is one of these.
-bool is_about_ranks(const Finding& finding);
+/// Of the ranks of a job; and whether a finding is one of these that names who is late.
+bool tells_who_is_late(const Finding& finding);
 void add_stragglers(const SessionData& session, std::vector<Finding>& causes);
 
 /// What their sentences share.

@@ -339,14 +339,14 @@ std::string not_grave_text(const std::vector<RecordedProcess>& processes, bool n
              : fmt::format("No cause of the idle time shows: {}.", figures);
 }
 
-/// The places of the gravest; of a job of several ranks one about them has the last, or who waits
-/// for whom would be left out.
+/// The places of the gravest; the last is for who of several ranks is late, where that would be
+/// left out.
 std::vector<std::size_t> first_told(const std::vector<Finding>& found, std::size_t most) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < std::min(most, found.size()); ++i) places.push_back(i);
-  const auto about_ranks = std::ranges::find_if(found, is_about_ranks);
-  const auto place = static_cast<std::size_t>(about_ranks - found.begin());
-  if (about_ranks != found.end() && place >= places.size()) places.back() = place;
+  const auto late = std::ranges::find_if(found, tells_who_is_late);
+  const auto place = static_cast<std::size_t>(late - found.begin());
+  if (late != found.end() && place >= places.size()) places.back() = place;
   return places;
 }
 

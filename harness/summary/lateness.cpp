@@ -175,7 +175,7 @@ std::string_view name_of(const LateReason& reason) {
 }
 
 Lateness lateness_of(const RankedJob& job, std::string_view kind) {
-  constexpr double kCertain = 0.01, kLeastShare = 0.02, kMoreThanOthers = 2;
+  constexpr double kCertain = 0.01, kLeastShare = 0.02, kMoreThanOthers = 4;
   Lateness result;
   const std::vector<Unit> units = units_of(job, kind);
   if (units.empty()) return result;

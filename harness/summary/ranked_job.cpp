@@ -293,8 +293,13 @@ RankDoubts rank_doubts(const SessionData& session) {
   doubts.other_times = tie == Tie::other_times;
   doubts.untied = tie == Tie::none;
   if (!are_tied(all)) return doubts;
-  doubts.nothing_common =
-      ranked_job(session).ranks.empty() && job_by_collectives(session).ranks.empty();
+  const auto any = [](const std::vector<std::size_t>& counts) {
+    return std::ranges::any_of(counts, [](std::size_t n) { return n > 0; });
+  };
+  // Of processes that have neither nothing was asked.
+  doubts.nothing_common = (any(doubts.steps) || any(doubts.collectives)) &&
+                          ranked_job(session).ranks.empty() &&
+                          job_by_collectives(session).ranks.empty();
   add_missing(all, doubts);
   return doubts;
 }

@@ -272,13 +272,9 @@ void add_doubts(const RankDoubts& doubts, std::vector<Finding>& causes) {
 
 }  // namespace
 
-bool is_about_ranks(const Finding& finding) {
-  constexpr std::string_view kCodes[] = {"persistent-straggler",
-                                         "rotating-straggler",
-                                         "slow-rank",
-                                         "late-to-collectives",
-                                         "ranks-not-compared",
-                                         "ranks-missing"};
+bool tells_who_is_late(const Finding& finding) {
+  constexpr std::string_view kCodes[] = {
+      "persistent-straggler", "rotating-straggler", "slow-rank", "late-to-collectives"};
   return std::ranges::find(kCodes, finding.code) != std::end(kCodes);
 }
 

@@ -150,7 +150,7 @@ def test_the_page_has_the_ranks(tmp_path):
     section = text[text.index('<section id="ranks">') :]
     section = section[: section.index("</section>")]
     assert "The ranks wait for rank 2" in section and "Its kernels take longer" in section
-    assert "median of the ranks" in section
+    assert "median of the ranks’ own time" in section
 
 
 # --- what forbids to compare them ---

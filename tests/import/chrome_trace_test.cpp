@@ -61,6 +61,28 @@ TEST_F(ChromeTrace, ACorrelationThatIsNoNumberIsLeftOutAndNoneIsNot) {
   EXPECT_EQ(recording.processes[0].trace.calls.at(0).correlation, 0u);
 }
 
+TEST_F(ChromeTrace, CopiesFromTheHostAreToldByTheirNames) {
+  for (const auto& [name, from_host] : {std::pair("Memcpy HtoD (Pinned -> Device)", true),
+                                        std::pair("Memcpy DtoH (Device -> Pinned)", false)}) {
+    EXPECT_EQ(events(slice("gpu_memcpy", name, "")).processes[0].trace.transfers.at(0).from_host,
+              from_host);
+  }
+}
+
+TEST_F(ChromeTrace, LoadingOfDataIsARangeThoughItIsAnOperator) {
+  const Recording recording =
+      events(slice("cpu_op", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "") +
+             "," + slice("cpu_op", "aten::mm", ""));
+  ASSERT_EQ(recording.processes[0].ranges.size(), 1u);
+}
+
+TEST_F(ChromeTrace, HowManyRanksAJobHasIsTaken) {
+  const Recording recording =
+      read(R"({"distributedInfo": {"rank": 3, "world_size": 8}, "traceEvents": []})");
+  EXPECT_EQ(recording.processes[0].rank, 3);
+  EXPECT_EQ(recording.processes[0].ranks, 8);
+}
+
 TEST_F(ChromeTrace, CategoriesOfAllYearsAreTaken) {
   const std::string work = R"("device":1,"context":2,"stream":7,"correlation":9,"bytes":64)";
   const activity::Transfer copy{1000, 3000, 64, 9, 0, false}, fill{1000, 3000, 64, 9, 0, true};

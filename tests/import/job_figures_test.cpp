@@ -145,20 +145,6 @@ TEST(JobFigures, CountLaunchesAndStepsOfTheProcess) {
   EXPECT_EQ(record.tail->launches, 3u);
 }
 
-TEST(JobFigures, HaveTheCollectivesOfTheGpuByNameInOrder) {
-  Job job;
-  job.kernel(5'000, 5'003, 1, kStream, "ncclA").kernel(3'000, 3'001, 2, kStream, "gemm");
-  job.kernel(0, 3'002, 3, kStream, "ncclA").kernel(2'000, 2'002, 4, kOtherGpu, "ncclA");
-  job.kernel(1'000, 1'004, 5, kOther, "ncclB").kernel(4'000, 4'005, 6, kOther, "ncclA");
-  job.kernel(5'000, 5'006, 7, kOther, "ncclA");
-  const auto collectives = figures_of(job).record.collectives;
-  ASSERT_EQ(collectives.size(), 2u);
-  EXPECT_EQ(collectives[0].name, "ncclA");
-  EXPECT_THAT(collectives[0].ns, ElementsAre(5, 3, 6));
-  EXPECT_EQ(collectives[1].name, "ncclB");
-  EXPECT_THAT(collectives[1].ns, ElementsAre(4));
-}
-
 TEST(JobFigures, TellWhatTheGpuWaitedFor) {
   Job job = Job().call(1'000, 1'100, 1).kernel(1'200, 2'000, 1);
   job.call(1'500, 10'000, 0, Purpose::wait, "main", "cudaStreamSynchronize_v3020");

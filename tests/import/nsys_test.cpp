@@ -149,6 +149,17 @@ TEST_F(Nsys, WhatSaysNoProcessIsOfTheOnlyOne) {
   EXPECT_EQ(two.left_out[0].count, 1u);
 }
 
+TEST_F(Nsys, CopiesFromTheHostAreToldByTheirKind) {
+  const Recording recording = with_a_call(
+      R"(CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(
+         start, "end", deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind);)" +
+      row("CUPTI_ACTIVITY_KIND_MEMCPY", "30, 35, 0, 1, 7, 14, NULL, 4096, 1") +
+      row("CUPTI_ACTIVITY_KIND_MEMCPY", "40, 45, 0, 1, 7, 15, NULL, 4096, 2"));
+  const auto& transfers = recording.processes[0].trace.transfers;
+  EXPECT_TRUE(transfers.at(0).from_host);
+  EXPECT_FALSE(transfers.at(1).from_host);
+}
+
 TEST_F(Nsys, TransfersGraphsWaitsAndMemoryAreTaken) {
   const std::string transfers =
       R"((start, "end", deviceId, contextId, streamId, correlationId, globalPid, bytes);)";

@@ -86,6 +86,16 @@ TEST_F(Nvprof, KernelsHaveAStreamANameAndAGrid) {
   }
 }
 
+TEST_F(Nvprof, CopiesFromTheHostAreToldByTheirKind) {
+  const Recording recording =
+      read(table("MEMCPY",
+                 kTransferColumns + std::string(", copyKind"),
+                 {"10, 20, 1, 2, 7, 9, 4096, 1", "20, 30, 1, 2, 7, 9, 4096, 2"}));
+  const auto& transfers = recording.processes[0].trace.transfers;
+  EXPECT_TRUE(transfers.at(0).from_host);
+  EXPECT_FALSE(transfers.at(1).from_host);
+}
+
 TEST_F(Nvprof, TransfersAndOverheadsAreTaken) {
   const Recording recording =
       read(table("MEMCPY", kTransferColumns, {"10, 20, 1, 2, 7, 9, 4096"}) +

@@ -128,8 +128,8 @@ TEST_F(RawRecordings, AreReadAsTheyWereWritten) {
                                18,
                                0xFFFFFFFF,
                                0});
-  records.add(
-      abi::TransferActivity{abi::kMemcpy, 1, 4096, kBegin + 8000, kBegin + 8500, 1, 1, 13, 7});
+  records.add(abi::TransferActivity{
+      abi::kMemcpy, 0x30201, 4096, kBegin + 8000, kBegin + 8500, 1, 1, 13, 7});
   records.add(abi::TransferActivity{abi::kMemset, 0, 64, kBegin + 8600, kBegin + 8700, 1, 1, 7, 8});
   records.add(abi::SynchronizationActivity{
       abi::kSynchronization, abi::kStreamSynchronize, kBegin + 9100, kBegin + 9900, 9, 1, 13, 0});
@@ -168,7 +168,7 @@ TEST_F(RawRecordings, AreReadAsTheyWereWritten) {
                 begin + 5000, begin + 6500, 1, 0, trace.kernels[0].name, {80, 1, 1}, {256, 1, 1}}));
   EXPECT_EQ(trace.name(trace.kernels[0].name), "fill(float*)");
   EXPECT_THAT(trace.transfers,
-              ElementsAre(activity::Transfer{begin + 8000, begin + 8500, 4096, 7, 0, false},
+              ElementsAre(activity::Transfer{begin + 8000, begin + 8500, 4096, 7, 0, false, true},
                           activity::Transfer{begin + 8600, begin + 8700, 64, 8, 1, true}));
   EXPECT_THAT(trace.waits, ElementsAre(activity::Wait{begin + 9100, begin + 9900, 9, 3}));
   EXPECT_THAT(trace.overheads,

@@ -545,6 +545,7 @@ struct Ranks : Causes {
     run.recording.file = "rank" + std::to_string(index) + ".json";
     run.recording.clock = clock;
     if (ranked) run.recording.rank = index;
+    run.recording.ranks = ranks;
     return run;
   }
   enum class Waits { no, for_all, for_others };
@@ -586,7 +587,40 @@ struct Ranks : Causes {
     own.ns.assign(ns.begin(), ns.end());
     write(run);
   }
+  /// Of steps of 100 ms, or before each of as many collectives: of that this rank takes some longer
+  /// in each of these parts. All wait for each other until 200 ms.
+  void rank_of_parts(int index,
+                     bool by_steps,
+                     const std::vector<std::pair<StretchPart, std::int64_t>>& longer) {
+    RecordedRun run = run_of(index);
+    run.job.extent_ns = 4'000'000'000;
+    StretchParts parts;
+    std::int64_t own = 100'000'000;
+    for (auto& part : parts.ns) part.assign(20, 0);
+    parts.ns[static_cast<std::size_t>(StretchPart::kernels)].assign(20, own);
+    for (const auto& [part, ns] : longer) {
+      own += ns;
+      for (std::int64_t& one : parts.ns[static_cast<std::size_t>(part)]) one += ns;
+    }
+    if (by_steps) {
+      for (std::uint64_t i = 0; i < 20; ++i) run.job.steps.push_back(i);
+      run.steps.assign(20, 2e8);
+      run.collectives.assign(20, 2e8 - static_cast<double>(own));
+      run.job.step_parts = parts;
+    } else {
+      CollectiveRecord& collective = run.job.collectives.emplace_back();
+      collective.name = "ncclDevKernel_AllReduce";
+      collective.ns.assign(20, 200'000'000 - own);
+      collective.before = parts;
+    }
+    write(run);
+  }
+  void forget() {
+    for (const auto& before : std::filesystem::directory_iterator(path / "records"))
+      std::filesystem::remove(before);
+  }
   bool ranked = true;
+  std::optional<std::int64_t> ranks;
   std::string clock = "Unix time";
 };
 
@@ -632,8 +666,7 @@ TEST_F(Ranks, FilesThatNothingTiesTogetherAreNoRanks) {
 TEST_F(Ranks, ThatRanAtTheSameTimeForHalfOfTheShortestAreOfOneJob) {
   ranked = false;
   const auto told = [&](std::int64_t later_ns) {
-    for (const auto& before : std::filesystem::directory_iterator(path / "records"))
-      std::filesystem::remove(before);
+    forget();
     for (int index = 0; index < 4; ++index) {
       begins_ns = 1'700'000'000'000'000'000 + (index == 2 ? later_ns : 0);
       rank(index, 20, 5, index == 2 ? 0.1 : 0, Waits::for_all);
@@ -664,6 +697,116 @@ TEST_F(Ranks, ComeLateToCollectivesFromAFiftiethOfTheRecordingOn) {
   rank_in_collectives(0, std::vector<std::int64_t>(20, 2'000'000));
   rank_in_collectives(1, std::vector<std::int64_t>(20, 1'000'000));
   EXPECT_THAT(causes_found(), only_cause("act late-to-collectives: ", "2 % of the recording"));
+}
+
+TEST_F(Ranks, AreSaidToBeLateByThePartThatExplainsMost) {
+  const struct {
+    StretchPart part;
+    const char* words;
+  } cases[] = {{StretchPart::kernels, "Its kernels take longer"},
+               {StretchPart::copies, "Its copies take longer"},
+               {StretchPart::input, "Its input takes longer"},
+               {StretchPart::program, "Its GPU waits longer for the program, outside of CUDA"},
+               {StretchPart::launches, "Its launches take longer"},
+               {StretchPart::waits, "Its program waits longer for the GPU"},
+               {StretchPart::allocations, "Its allocations take longer"},
+               {StretchPart::calls, "Its other calls of CUDA take longer"}};
+  for (const bool by_steps : {true, false}) {
+    for (const auto& [part, words] : cases) {
+      forget();
+      for (int index = 0; index < 3; ++index)
+        rank_of_parts(index,
+                      by_steps,
+                      {{part, index == 2 ? 20'000'000 : 0}, {StretchPart::queued, 1'000 * index}});
+      EXPECT_THAT(
+          causes_found(),
+          only_cause(
+              by_steps ? "act persistent-straggler: " : "act late-to-collectives: ",
+              std::string(words) + ", which explains 100 % of that.",
+              by_steps ? "steps take 4.00 s, and would take 3.60 s if in each all ranks took their "
+                         "median: 1.11 times as long"
+                       : "of 20 collectives: " + std::string(name_of(part)) + " 100 %"));
+    }
+  }
+}
+
+TEST_F(Ranks, ThatAreLateByMoreThanOneThingHaveNoReasonOrTheHost) {
+  const auto told = [&](const std::vector<std::pair<StretchPart, std::int64_t>>& longer) {
+    forget();
+    rank_of_parts(0, true, {});
+    rank_of_parts(1, true, longer);
+    return causes_found();
+  };
+  EXPECT_THAT(told({{StretchPart::kernels, 8'000'000},
+                    {StretchPart::copies, 7'000'000},
+                    {StretchPart::program, 5'000'000}}),
+              only_cause("persistent-straggler: ", "kernels 40 %, copies 35 %, program 25 %"));
+  EXPECT_THAT(found[0].unknown, HasSubstr("no part of its time makes half"));
+  EXPECT_THAT(told({{StretchPart::launches, 8'000'000},
+                    {StretchPart::allocations, 7'000'000},
+                    {StretchPart::program, 5'000'000}}),
+              only_cause("persistent-straggler: ",
+                         "Its GPU waits longer for the host, for more than one thing, which "
+                         "explains 100 % of that."));
+}
+
+TEST_F(Ranks, ThatCannotBeComparedAreSaidNotToBe) {
+  ranked = false;
+  clock = "since the machine started";
+  for (const int index : {0, 1}) rank_of_parts(index, false, {});
+  EXPECT_THAT(causes_found(),
+              only_cause("note ranks-not-compared: ",
+                         "Nothing tells that rank0.json and rank1.json are ranks of one job, so "
+                         "they are not compared."));
+}
+
+TEST_F(Ranks, OfOneNumberAreNotCompared) {
+  for (const int index : {0, 1}) rank_of_parts(index, false, {});
+  RecordedRun run = run_of(2);
+  run.recording.rank = 1;
+  write(run);
+  EXPECT_THAT(causes_found(),
+              only_cause("note ranks-not-compared: ",
+                         "Several recordings say that they are rank 1, so no rank is compared"));
+}
+
+TEST_F(Ranks, OfOtherTimesAreNotCompared) {
+  for (const int index : {0, 1}) {
+    begins_ns = 1'700'000'000'000'000'000 + index * 5'000'000'000;
+    rank_of_parts(index, false, {{StretchPart::kernels, index * 50'000'000}});
+  }
+  EXPECT_THAT(causes_found(),
+              only_cause("note ranks-not-compared: ",
+                         "The recordings of rank 0 and rank 1 have no time in common, so they are "
+                         "not compared."));
+}
+
+TEST_F(Ranks, WithoutStepsAndCollectivesInCommonAreNotCompared) {
+  rank_in_collectives(0, {1'000'000, 2'000'000});
+  rank_in_collectives(1, {1'000'000});
+  EXPECT_THAT(
+      causes_found(),
+      only_cause("note ranks-not-compared: ",
+                 "The recordings of rank 0 and rank 1 have no steps in common and not the same "
+                 "collectives, so who is late is not known.",
+                 "rank 0: 0 steps, 2 collectives; rank 1: 0 steps, 1 collective"));
+}
+
+TEST_F(Ranks, ThatAreMissingAreNamed) {
+  for (const int index : {0, 1, 3})
+    rank_of_parts(index, true, {{StretchPart::kernels, index == 3 ? 20'000'000 : 0}});
+  EXPECT_THAT(causes_found(),
+              ElementsAre(AllOf(HasSubstr("persistent-straggler: "),
+                                HasSubstr("slowest of 3 in 20 of 20 steps"),
+                                Not(HasSubstr("would take"))),
+                          HasSubstr("note ranks-missing: 3 of 4 ranks were recorded: rank 2 is "
+                                    "missing, and who is last is said of the others alone.")));
+  ranks = 64;
+  forget();
+  for (const int index : {0, 1, 3}) rank_of_parts(index, true, {});
+  EXPECT_THAT(causes_found(),
+              Contains(HasSubstr("3 of 64 ranks were recorded: rank 2, rank 4, rank 5 and 58 more "
+                                 "are missing")));
 }
 
 TEST_F(Ranks, ThatAreSlowInTurnWaitForADifferentOneEachTime) {
