@@ -15,6 +15,9 @@ struct sqlite3;
 
 namespace launchgap::recording {
 
+/// The number of a copy from the host, as recorders have it of CUPTI.
+inline constexpr std::int64_t kHostToDevice = 1;
+
 class Database {
  public:
   /// Opens a file, without changing it or anything beside it. Throws Error that does not name the

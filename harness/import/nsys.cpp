@@ -21,7 +21,6 @@ namespace {
 constexpr std::string_view kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME";
 constexpr std::string_view kKernels = "CUPTI_ACTIVITY_KIND_KERNEL";
 constexpr std::string_view kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY";
-constexpr std::int64_t kCopyFromHost = 1;  // as CUPTI numbers what it calls kinds of copies
 constexpr std::string_view kFills = "CUPTI_ACTIVITY_KIND_MEMSET";
 constexpr std::string_view kGraphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
 constexpr std::string_view kWaits = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
@@ -283,7 +282,7 @@ class NsysReader {
                                          correlation(process, rows, 5),
                                          process.stream(stream(rows, 2, 3, 4)),
                                          fill,
-                                         !fill && rows.integer(8) == kCopyFromHost});
+                                         !fill && rows.integer(8) == kHostToDevice});
     });
   }
 

@@ -19,7 +19,6 @@ constexpr auto kCalls = std::to_array<std::pair<std::string_view, activity::Doma
      {"CUPTI_ACTIVITY_KIND_DRIVER", activity::Domain::driver}});
 constexpr auto kKernels = std::to_array<std::string_view>(
     {"CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", "CUPTI_ACTIVITY_KIND_KERNEL"});
-constexpr std::int64_t kHostToDevice = 1;  // as CUPTI numbers what it calls kinds of copies
 constexpr std::string_view kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY";
 constexpr std::string_view kFills = "CUPTI_ACTIVITY_KIND_MEMSET";
 constexpr std::string_view kOverheads = "CUPTI_ACTIVITY_KIND_OVERHEAD";

@@ -201,6 +201,7 @@ RankedJob job_by_collectives(const SessionData& session) {
   job.all_recorded = are_all(found, session);
   job.times.resize(found.size());
   job.parts.resize(found.size());
+  std::map<std::string, std::size_t> first;  // how many of each name
   for (std::size_t rank = 0; rank < found.size(); ++rank) {
     const JobRecord& own = found[rank].job->record;
     job.ranks.push_back(found[rank].job);
@@ -209,14 +210,16 @@ RankedJob job_by_collectives(const SessionData& session) {
     std::map<std::string, const CollectiveRecord*> by_name;
     for (const CollectiveRecord& collective : own.collectives)
       by_name[collective.name] = &collective;
-    std::vector<std::string> kinds;
+    std::map<std::string, std::size_t> counts;
     for (const auto& [name, collective] : by_name) {
+      counts[name] = collective->ns.size();
       job.times[rank].insert(job.times[rank].end(), collective->ns.begin(), collective->ns.end());
-      kinds.insert(kinds.end(), collective->ns.size(), name);
-      add_parts(collective->before, job.parts[rank]);
+      if (rank == 0) job.kinds.insert(job.kinds.end(), collective->ns.size(), name);
+      if (collective->before.size() == collective->ns.size())
+        add_parts(collective->before, job.parts[rank]);
     }
-    if (rank == 0) job.kinds = kinds;
-    if (kinds != job.kinds) return {};
+    if (rank == 0) first = counts;
+    if (counts != first) return {};
   }
   drop_unless_all_have_them(job.parts, job.kinds.size());
   return job;

@@ -72,24 +72,26 @@ class Section:
 def section(sessions: list[Session]) -> Section | None:
     found = Section([])
     for session in sessions:
+        of = f"{session.id}: " if len(sessions) > 1 else ""
         findings = session.details.tables.get("findings", [])
-        found.sentences += [with_units(row["sentence"]) for row in findings if row["code"] in CODES]
+        found.sentences += [of + with_units(row["sentence"]) for row in findings if row["code"] in CODES]
         rows = session.details.tables.get("ranks", [])
         for compared, group in itertools.groupby(rows, key=lambda row: row["collective"]):
-            comparison = _comparison(compared, list(group))
+            comparison = _comparison(compared, list(group), of)
             (found.shown if compared in UNITS else found.kinds).append(comparison)
             found.costs = found.costs or bool(comparison.cost)
     return found if found.sentences or found.shown else None
 
 
-def _comparison(compared: str, rows: list[Record]) -> Comparison:
+def _comparison(compared: str, rows: list[Record], of: str) -> Comparison:
     one, what = UNITS.get(compared, ("collective", compared))
     matched = count(int(rows[0].get("matched") or 0), one)
     took, ideal = rows[0].get("took_ns"), rows[0].get("ideal_ns")
     cost = ""
     if took and ideal:
-        cost = f"{quantity(took, 'ns')}; if each rank took the median, {quantity(ideal, 'ns')}: {took / ideal:.3g} times as long"
-    heading = f"By {shorten(what.partition('(')[0], 80)}: {matched}"
+        times = f"{took / ideal:.3g} times as long"
+        cost = f"{quantity(took, 'ns')}; if each rank took the median, {quantity(ideal, 'ns')}: {times}"
+    heading = f"{of}By {shorten(what.partition('(')[0], 80)}: {matched}"
     return Comparison(heading, [_line(row, len(rows)) for row in rows], _parts(rows), cost)
 
 

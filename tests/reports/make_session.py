@@ -39,7 +39,7 @@ def columns() -> dict[str, list[str]]:
 SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "findings.csv", "answers.csv")
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv outlier_devices.csv observer.csv parts.csv flag_check.csv "
-    "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv recorded_shares.csv tail.csv "
+    "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv recorded_shares.csv tail.csv ranks.csv "
     "recording_costs.csv published.csv fit.csv check_answers.csv verdicts.csv nights.csv cliffs.csv "
     "interference.csv slow_causes.csv run_factors.csv"
 ).split()

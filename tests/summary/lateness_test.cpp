@@ -132,12 +132,12 @@ TEST(LateRanks, AreNotBlamedForChance) {
   for (const double scatter : {0.02, 0.1}) {
     for (const bool by_steps : {true, false}) {
       int blamed = 0;
-      for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      for (std::uint64_t seed = 0; seed < 1000; ++seed) {
         const Lateness lateness =
             lateness_of(job_of(alike(2 + seed % 7, 20, scatter, seed), by_steps));
         for (const RankLateness& rank : lateness.ranks) blamed += rank.reason ? 1 : 0;
       }
-      EXPECT_LE(blamed, 1) << scatter << (by_steps ? ", steps" : ", collectives");
+      EXPECT_LE(blamed, 10) << scatter << (by_steps ? ", steps" : ", collectives");
     }
   }
 }
