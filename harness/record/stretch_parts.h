@@ -2,6 +2,7 @@
 // of a job are compared. docs/definitions.md, "Stragglers", says what each part is.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -58,9 +59,9 @@ struct StretchParts {
   }
   /// As a record: of another length none of them can be told apart.
   void complete() {
-    for (const auto& part : ns) {
-      if (part.size() != size()) return *this = StretchParts(), void();
-    }
+    const bool alike =
+        std::ranges::all_of(ns, [this](const auto& part) { return part.size() == size(); });
+    if (!alike) *this = StretchParts();
   }
 };
 

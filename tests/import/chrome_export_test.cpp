@@ -125,6 +125,13 @@ TEST_F(ChromeExport, HasAnEventOfEachKind) {
   EXPECT_EQ(left_out_, 0u);
 }
 
+TEST_F(ChromeExport, CopiesFromTheHostAreNamedAsTheReaderKnowsThem) {
+  Job job;
+  job.transfer(kBase + 9000, kBase + 9010, false);
+  job.process.trace.transfers[0].from_host = true;
+  EXPECT_THAT(events(job.process), ElementsAre(HasSubstr(R"("name": "Memcpy HtoD")")));
+}
+
 TEST_F(ChromeExport, AllocationsAreGivenAndReleasedOnly) {
   Job job;
   const auto add = [&](std::int64_t at, std::uint64_t bytes, AllocationAction action) {

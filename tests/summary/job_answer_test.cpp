@@ -434,6 +434,28 @@ TEST_F(Answers, AProcessStandsThereIfWhatIsSaidOfAllHasRoomBeside) {
   EXPECT_THAT(job_text(session, 0, 1000), IsEmpty());
 }
 
+TEST_F(Answers, WhoIsLateIsSaidThoughThreeCausesAreGraver) {
+  for (int rank = 0; rank < 4; ++rank) {
+    Recorded run(Idle{{"idle_program_ns", 0.25}});
+    run.job.tail->parts[0].time_ns = 2'000'000;
+    run.job.tail->time_ns = 5'000'000;
+    run.job.extent_ns = 100'000'000;
+    run.length_ns = 1e8;
+    run.recording.rank = rank;
+    run.recording.pid = 100 + static_cast<std::uint64_t>(rank);
+    CollectiveRecord& own = run.job.collectives.emplace_back();
+    own.name = "ncclA";
+    own.ns = {rank == 3 ? 1'000'000 : 4'000'000, rank == 2 ? 3'900'000 : 4'000'000};
+    write(run, rank);
+  }
+  const std::vector<std::string> lines = lines_of(job_text(read(), 12, 1000));
+  ASSERT_EQ(lines.size(), 8u);
+  EXPECT_THAT(lines[4], StartsWith("act   rank 0: 2 of 1,000 launches"));
+  EXPECT_THAT(lines[6], StartsWith("note  rank "));
+  EXPECT_THAT(lines[6], HasSubstr("[late-to-collectives]"));
+  EXPECT_THAT(lines[7], "and 2 more: findings.csv.");
+}
+
 TEST_F(Answers, ThreeCausesAreShownAndTheOthersCounted) {
   const auto text_of = [this](int processes, std::size_t most_lines) {
     for (const auto& before : std::filesystem::directory_iterator(path / "records"))
