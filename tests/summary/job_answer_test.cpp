@@ -445,13 +445,13 @@ TEST_F(Answers, WhoIsLateIsSaidThoughThreeCausesAreGraver) {
     run.recording.pid = 100 + static_cast<std::uint64_t>(rank);
     CollectiveRecord& own = run.job.collectives.emplace_back();
     own.name = "ncclA";
-    own.ns = {rank == 3 ? 1'000'000 : 4'000'000, rank == 2 ? 3'900'000 : 4'000'000};
+    own.ns.assign(2, rank == 3 ? 1'000'000 : 4'000'000);
     write(run, rank);
   }
   const std::vector<std::string> lines = lines_of(job_text(read(), 12, 1000));
   ASSERT_EQ(lines.size(), 8u);
   EXPECT_THAT(lines[4], StartsWith("act   rank 0: 2 of 1,000 launches"));
-  EXPECT_THAT(lines[6], StartsWith("note  rank "));
+  EXPECT_THAT(lines[6], StartsWith("note  rank 3 comes last"));
   EXPECT_THAT(lines[6], HasSubstr("[late-to-collectives]"));
   EXPECT_THAT(lines[7], "and 2 more: findings.csv.");
 }
