@@ -24,6 +24,7 @@
 #include "harness/import/import_folder.h"
 #include "harness/import/job_figures.h"
 #include "harness/import/launch_values.h"
+#include "harness/import/launches.h"
 #include "harness/import/recording.h"
 #include "harness/import/steps.h"
 #include "harness/import/stretches.h"
@@ -84,19 +85,6 @@ std::vector<CountedCalls> calls_of(const Process& process) {
     own.count = count;
   }
   return calls;
-}
-
-/// As NCCL launches for all GPUs of a process at once.
-std::size_t launches_on_several_gpus(const Process& process) {
-  if (has_one_gpu(process)) return 0;
-  std::map<std::uint32_t, std::uint64_t> first;
-  std::set<std::uint32_t> several;
-  for (const activity::KernelRun& kernel : process.trace.kernels) {
-    const std::uint64_t gpu = process.streams[kernel.stream].gpu;
-    if (kernel.correlation != 0 && first.try_emplace(kernel.correlation, gpu).first->second != gpu)
-      several.insert(kernel.correlation);
-  }
-  return several.size();
 }
 
 std::string signed_time(std::int64_t nanoseconds) {

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
 #include <unordered_map>
+
+#include "harness/import/clock_fit.h"
 
 namespace launchgap::recording {
 namespace {
@@ -132,6 +136,18 @@ std::int64_t tick_ns(const Process& process) {
   look(process.trace.kernels);
   constexpr std::size_t kFewest = 10;
   return times < kFewest || step == 0 ? 1 : step;
+}
+
+std::size_t launches_on_several_gpus(const Process& process) {
+  if (has_one_gpu(process)) return 0;
+  std::map<std::uint32_t, std::uint64_t> first;
+  std::set<std::uint32_t> several;
+  for (const activity::KernelRun& kernel : process.trace.kernels) {
+    const std::uint64_t gpu = process.streams[kernel.stream].gpu;
+    if (kernel.correlation != 0 && first.try_emplace(kernel.correlation, gpu).first->second != gpu)
+      several.insert(kernel.correlation);
+  }
+  return several.size();
 }
 
 }  // namespace launchgap::recording

@@ -46,4 +46,8 @@ RecordedLaunches launches_of(const Process& process, std::int64_t clock_error_ns
 /// fewer than ten times.
 std::int64_t tick_ns(const Process& process);
 
+/// How many launches have kernels on several GPUs, as NCCL launches for all GPUs of a process at
+/// once.
+std::size_t launches_on_several_gpus(const Process& process);
+
 }  // namespace launchgap::recording

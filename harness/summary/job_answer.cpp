@@ -62,16 +62,6 @@ std::string time_text(double nanoseconds) {
   return quantity(nanoseconds, "ns");
 }
 
-/// What each part is called where the launch time is divided.
-constexpr const char* kTailWords[] = {"first launches",
-                                      "queue full",
-                                      "calls of other threads",
-                                      "recorder",
-                                      "thread off its CPU",
-                                      "slow kernels",
-                                      "unexplained",
-                                      "usual calls"};
-
 /// What the recording has beside the time in which the GPU works at all is said first, as idle time
 /// is a share of that time alone.
 std::string the_gpu(const RecordedProcess& process) {
@@ -194,11 +184,10 @@ std::string tail_text(const LaunchTail& tail) {
   for (const TailPart* const part : parts) {
     const auto info = std::ranges::find(kTailCauses, part->cause, &TailCauseInfo::name);
     if (info == kTailCauses.end()) continue;
-    const auto cause = static_cast<TailCause>(info - kTailCauses.begin());
     texts.push_back(fmt::format("{} {}{}",
-                                kTailWords[static_cast<std::size_t>(cause)],
+                                info->in_words,
                                 percent_text(tail.share(*part)),
-                                cause == TailCause::usual
+                                info->name == name_of(TailCause::usual)
                                     ? ""
                                     : fmt::format(" ({})", cause_text::grouped(part->launches))));
   }

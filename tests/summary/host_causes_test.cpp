@@ -58,7 +58,6 @@ struct Slow {
   int sample;  // of its block
   TailCause cause;
   double extra_ns;  // above the median
-  double extra_ns;  // above the median
 };
 
 /// The slow samples of a run, each with its cause.
