@@ -13,16 +13,17 @@ from shipped import LAUNCHGAP, environment, table
 FAST = dict(compute_capability="9.0", process_factor_sigma=0, call_ns=2000, launch_ns=3000, kernel_ns=1000)
 
 
-def neighbours():
-    """Second processes on this machine: pid and command line."""
-    found = {}
+def neighbours(lock_dir):
+    """Second processes of sessions that lock in this folder."""
+    found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
+            own = str(lock_dir).encode() in (folder / "environ").read_bytes()
         except OSError:
             continue
-        if b"--neighbour" in words:
-            found[int(folder.name)] = words
+        if b"--neighbour" in words and own:
+            found.append(int(folder.name))
     return found
 
 
@@ -34,7 +35,7 @@ def outcomes(session):
     }
 
 
-def test_each_runs_on_a_gpu_or_says_why_not(run, make_node, export):
+def test_each_runs_on_a_gpu_or_says_why_not(run, make_node, export, lock_dir):
     _, session = run(
         "^launch/interference/.*idle", "--profile", "nightly", runs=1, node=make_node(**FAST), trace="on", timeout=300
     )
@@ -53,7 +54,7 @@ def test_each_runs_on_a_gpu_or_says_why_not(run, make_node, export):
     )
     # The neighbour is the session's own, and no stranger on the GPU.
     assert all(row["other_processes"] in ("", "0") for row in table(export(session) / "runs.csv"))
-    assert not neighbours()
+    assert not neighbours(lock_dir)
 
 
 def test_the_host_has_what_means_something_there(run):
@@ -73,7 +74,7 @@ def test_a_second_process_that_dies_or_hangs_fails_its_case(how, tmp_path, lock_
     variables = environment(node=make_node(**FAST), LAUNCHGAP_LOCK_DIR=str(lock_dir))
     with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
         deadline = time.monotonic() + 60
-        while not (pids := list(neighbours())) and time.monotonic() < deadline and running.poll() is None:
+        while not (pids := neighbours(lock_dir)) and time.monotonic() < deadline and running.poll() is None:
             time.sleep(0.005)
         assert pids, "no second process was seen"
         for pid in pids:
@@ -85,4 +86,4 @@ def test_a_second_process_that_dies_or_hangs_fails_its_case(how, tmp_path, lock_
     assert status == "failed"
     assert ("killed by signal 9" if how == signal.SIGKILL else "does not answer") in reason
     assert found["event"][0] == "ok"
-    assert not neighbours()
+    assert not neighbours(lock_dir)

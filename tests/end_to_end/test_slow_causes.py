@@ -35,7 +35,7 @@ def test_a_late_call_is_blamed_on_what_happened_within_it(sign, run, make_node, 
 
 
 @pytest.mark.compares_times
-@pytest.mark.parametrize("signs", itertools.combinations(CAUSES, 2))
+@pytest.mark.parametrize("signs", [*itertools.combinations(CAUSES, 2)])
 def test_two_reasons_are_told_apart(signs, run, make_node, export):
     counts = causes_of(run, make_node, export, *signs)
     counts.pop("host-pause", 0), counts.pop("after-pause", 0)

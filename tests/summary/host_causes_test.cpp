@@ -101,16 +101,19 @@ bool is_idle_machine() {
   return std::getenv("LAUNCHGAP_IDLE_MACHINE") != nullptr;
 }
 
-/// Of the samples that were disturbed, how many have the cause.
-std::size_t told(const std::vector<Slow>& found, TailCause cause) {
-  std::size_t n = 0, taken_away = 0;
-  for (const Slow& slow : found) {
-    if (slow.sample % kEvery != kEvery / 2) continue;
-    n += slow.cause == cause;
-    taken_away += slow.cause == TailCause::host_pause;
+/// Of the disturbed samples that are slow, which most must be, 18 in 20 must have the cause.
+void expect_told(const std::vector<Slow>& found, TailCause cause) {
+  std::size_t n = 0, taken_away = 0, slow = 0;
+  for (const Slow& one : found) {
+    if (one.sample % kEvery != kEvery / 2) continue;
+    ++slow;
+    n += one.cause == cause;
+    taken_away += one.cause == TailCause::host_pause;
   }
-  fmt::print("{}: {} of {}\n", name_of(cause), n, kDisturbed);
-  return n + (is_idle_machine() ? 0 : taken_away);
+  fmt::print("{}: {} of {}\n", name_of(cause), n, slow);
+  EXPECT_GE(slow, kDisturbed / 2);
+  if (!is_idle_machine()) n += taken_away;
+  EXPECT_GE(static_cast<double>(n), 0.9 * static_cast<double>(slow));
 }
 
 class HostCauses : public testing::Test {
@@ -122,7 +125,7 @@ class HostCauses : public testing::Test {
 
 TEST_F(HostCauses, AWaitWithinASample) {
   Disturbed disturbed(compute, {.within = [] { usleep(200); }});
-  EXPECT_GE(told(slow_samples(disturbed), TailCause::blocked), 18u);
+  expect_told(slow_samples(disturbed), TailCause::blocked);
 }
 
 TEST_F(HostCauses, PagesThatAreTouchedFirst) {
@@ -136,7 +139,7 @@ TEST_F(HostCauses, PagesThatAreTouchedFirst) {
           static_cast<volatile char*>(fresh)[at] = 1;
         munmap(fresh, kBytes);
       }});
-  EXPECT_GE(told(slow_samples(disturbed), TailCause::page_fault), 18u);
+  expect_told(slow_samples(disturbed), TailCause::page_fault);
 }
 
 TEST_F(HostCauses, AMoveToAnotherCpu) {
@@ -144,7 +147,7 @@ TEST_F(HostCauses, AMoveToAnotherCpu) {
   int moves = 0;
   Disturbed disturbed(
       compute, {.within = [&] { bind_thread({own_[static_cast<std::size_t>(++moves % 2)]}); }});
-  EXPECT_GE(told(slow_samples(disturbed), TailCause::migration), 18u);
+  expect_told(slow_samples(disturbed), TailCause::migration);
 }
 
 // Whoever computes on the same CPU takes it away now and then, for a millisecond or more. The
@@ -181,7 +184,7 @@ TEST_F(HostCauses, ASleepBeforeALaunch) {
         stream->wait();
       },
       {.before = [] { usleep(5000); }});
-  EXPECT_GE(told(slow_samples(disturbed), TailCause::after_pause), 18u);
+  expect_told(slow_samples(disturbed), TailCause::after_pause);
 }
 
 // On a machine that does nothing else. Beside other work samples are slow for reasons that hold.
@@ -190,9 +193,13 @@ TEST_F(HostCauses, AQuietRunBlamesNothing) {
   constexpr int kRuns = 20;
   for (int run = 0; run < kRuns; ++run) {
     Disturbed undisturbed(compute, {});
-    const std::vector<Slow> found = slow_samples(undisturbed);
-    blamed += std::ranges::any_of(
-        found, [](const Slow& slow) { return slow.cause != TailCause::unexplained; });
+    bool any = false;
+    for (const Slow& slow : slow_samples(undisturbed)) {
+      if (slow.cause == TailCause::unexplained) continue;
+      any = true;
+      fmt::print("run {}: {}, {:.0f} us longer\n", run, name_of(slow.cause), slow.extra_ns / 1000);
+    }
+    blamed += any;
   }
   fmt::print("quiet runs that blame something: {} of {}\n", blamed, kRuns);
   if (!is_idle_machine()) GTEST_SKIP() << "other work may run beside";
