@@ -4,12 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
-#include <boost/math/distributions/fisher_f.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
 
 #include "harness/core/metric.h"
@@ -21,8 +18,6 @@ namespace launchgap {
 namespace {
 
 constexpr double kLeastCv = 0.01;
-constexpr double kMostChance = 0.01;
-constexpr double kExplains = 0.5;
 
 /// One run of a case: what it came to, and where it is from.
 struct Observed {
@@ -41,10 +36,10 @@ std::string libraries_of(const RunInfo& run) {
 
 struct Factor {
   std::string_view name;
-  std::function<FactorValue(const Observed&)> value;  // neither text nor number: not told
+  std::function<rules::FactorValue(const Observed&)> value;  // neither text nor number: not told
 };
 
-FactorValue of_telemetry(const Observed& observed, const char* quantity) {
+rules::FactorValue of_telemetry(const Observed& observed, const char* quantity) {
   const auto found = observed.telemetry.find(quantity);
   if (found == observed.telemetry.end()) return {};
   return {fmt::format("{:.4g}", found->second), found->second};
@@ -52,27 +47,28 @@ FactorValue of_telemetry(const Observed& observed, const char* quantity) {
 
 const std::vector<Factor>& all_factors() {
   static const std::vector<Factor> factors = {
-      {"device", [](const Observed& o) { return FactorValue{o.run->device}; }},
+      {"device", [](const Observed& o) { return rules::FactorValue{o.run->device}; }},
       {"numa_node",
        [](const Observed& o) {
-         return FactorValue{o.device && o.device->numa_node ? std::to_string(*o.device->numa_node)
-                                                            : ""};
+         return rules::FactorValue{
+             o.device && o.device->numa_node ? std::to_string(*o.device->numa_node) : ""};
        }},
-      {"cpus", [](const Observed& o) { return FactorValue{o.run->cpus}; }},
-      {"kernel_form", [](const Observed& o) { return FactorValue{o.run->kernel_form}; }},
+      {"cpus", [](const Observed& o) { return rules::FactorValue{o.run->cpus}; }},
+      {"kernel_form", [](const Observed& o) { return rules::FactorValue{o.run->kernel_form}; }},
       {"jit",
        [](const Observed& o) {
-         return FactorValue{o.run->jit ? (*o.run->jit ? "true" : "false") : ""};
+         return rules::FactorValue{o.run->jit ? (*o.run->jit ? "true" : "false") : ""};
        }},
-      {"libraries", [](const Observed& o) { return FactorValue{libraries_of(*o.run)}; }},
+      {"libraries", [](const Observed& o) { return rules::FactorValue{libraries_of(*o.run)}; }},
       {"other_processes",
        [](const Observed& o) {
-         return FactorValue{o.run->other_processes ? std::to_string(*o.run->other_processes) : ""};
+         return rules::FactorValue{o.run->other_processes ? std::to_string(*o.run->other_processes)
+                                                          : ""};
        }},
       {"begin",
        [](const Observed& o) {
-         if (!o.run->begin_ns) return FactorValue();
-         return FactorValue{o.run->begin_utc, static_cast<double>(*o.run->begin_ns)};
+         if (!o.run->begin_ns) return rules::FactorValue();
+         return rules::FactorValue{o.run->begin_utc, static_cast<double>(*o.run->begin_ns)};
        }},
       {"sm_clock_mhz", [](const Observed& o) { return of_telemetry(o, "sm_clock_mhz"); }},
       {"temperature_c", [](const Observed& o) { return of_telemetry(o, "temperature_c"); }},
@@ -143,13 +139,13 @@ void add_factors(const SummaryRow& row,
   std::vector<double> logs;
   for (const Observed& one : observed) logs.push_back(one.log_median);
   const auto cv = stats::standard_deviation(logs);
-  if (logs.size() < kFewestRunsForFactors || !cv || *cv < kLeastCv) return;
+  if (logs.size() < rules::kFewestRunsForFactors || !cv || *cv < kLeastCv) return;
   const auto [fast, slow] = std::ranges::minmax_element(logs);
   const std::size_t first = found.size();
   for (const Factor& factor : all_factors()) {
-    std::vector<FactorValue> values;
+    std::vector<rules::FactorValue> values;
     for (const Observed& one : observed) values.push_back(factor.value(one));
-    const auto own = explained(logs, values);
+    const auto own = rules::explained(logs, values);
     if (!own) continue;
     RunFactor& added = found.emplace_back();
     added.row = &row;
@@ -166,70 +162,7 @@ void add_factors(const SummaryRow& row,
                            [](const RunFactor& factor) { return factor.found.chance; });
 }
 
-std::optional<Explained> explained_by_groups(const std::vector<double>& logs,
-                                             const std::vector<FactorValue>& values,
-                                             double total,
-                                             double mean) {
-  std::map<std::string, std::pair<double, double>> groups;  // sum and number
-  for (std::size_t i = 0; i < logs.size(); ++i) {
-    auto& [sum, n] = groups[values[i].text];
-    sum += logs[i];
-    ++n;
-  }
-  const auto n = static_cast<double>(logs.size()), g = static_cast<double>(groups.size());
-  if (groups.size() < 2 || groups.size() == logs.size()) return std::nullopt;
-  double between = 0;
-  for (const auto& [text, group] : groups) {
-    const double own = group.first / group.second - mean;
-    between += group.second * own * own;
-  }
-  const double within = std::max(total - between, 1e-12 * total);
-  const double f = (between / (g - 1)) / (within / (n - g));
-  const boost::math::fisher_f distribution(g - 1, n - g);
-  return Explained{between / total, cdf(complement(distribution, f))};
-}
-
-std::optional<Explained> explained_by_numbers(const std::vector<double>& logs,
-                                              const std::vector<FactorValue>& values,
-                                              double total,
-                                              double mean) {
-  std::vector<double> numbers;
-  for (const FactorValue& value : values) numbers.push_back(*value.number);
-  const double middle = *stats::mean(numbers);
-  double own = 0, both = 0;
-  for (std::size_t i = 0; i < logs.size(); ++i) {
-    own += (numbers[i] - middle) * (numbers[i] - middle);
-    both += (numbers[i] - middle) * (logs[i] - mean);
-  }
-  if (!(own > 0)) return std::nullopt;
-  const double share = std::min(both * both / (own * total), 1.0);
-  const double freedom = static_cast<double>(logs.size()) - 2;
-  const double t = std::sqrt(freedom * share / std::max(1 - share, 1e-12));
-  const boost::math::students_t distribution(freedom);
-  return Explained{share, 2 * cdf(complement(distribution, t))};
-}
-
 }  // namespace
-
-std::optional<Explained> explained(const std::vector<double>& logs,
-                                   const std::vector<FactorValue>& values) {
-  if (logs.size() < kFewestRunsForFactors || values.size() != logs.size()) return std::nullopt;
-  const auto told = [](const FactorValue& value) { return value.number || !value.text.empty(); };
-  if (!std::ranges::all_of(values, told)) return std::nullopt;
-  const double mean = *stats::mean(logs);
-  double total = 0;
-  for (const double log : logs) total += (log - mean) * (log - mean);
-  if (!(total > 0)) return std::nullopt;
-  const bool numbers = std::ranges::all_of(
-      values, [](const FactorValue& value) { return value.number.has_value(); });
-  return numbers ? explained_by_numbers(logs, values, total, mean)
-                 : explained_by_groups(logs, values, total, mean);
-}
-
-std::string_view RunFactor::verdict() const {
-  if (found.chance * static_cast<double>(tried) > kMostChance) return "may-be-chance";
-  return found.variance_share >= kExplains ? "explains" : "in-part";
-}
 
 std::vector<RunFactor> run_factors(const SessionData& session,
                                    const std::vector<SummaryRow>& rows) {
@@ -290,7 +223,7 @@ Table run_factors_table() {
        {"verdict",
         "explains: half of the variance or more, and chance times the factors that vary is 1 % at "
         "most; in-part: the latter alone; may-be-chance: neither.",
-        &RunFactor::verdict},
+        [](Row row) { return name_of(row.verdict()); }},
        {"slow", "Its value in the slowest run.", &RunFactor::slow},
        {"fast", "Its value in the fastest run.", &RunFactor::fast}});
 }
