@@ -35,6 +35,7 @@ struct InterferenceKind {
   double seconds = 0.01;              // that a block takes beyond its launches
   bool needs_default_stream = false;  // launches go to a stream that takes turns with it
   bool quick = true;                  // is part of profile quick
+  bool between = false;               // happens between launches, and not beside them
 };
 
 /// All of them, in the order in which docs and page have them.

@@ -154,8 +154,8 @@ Sampling samples(Profile profile, const CaseName& name) {
 /// The strongest first, of those that are certain; what costs nothing in one sentence.
 void advise_on_interference(Adviser& adviser) {
   std::vector<std::pair<const InterferenceKind*, Comparison>> slower;
-  std::vector<std::string> harmless;
   std::vector<Comparison> same;
+  std::size_t unclear = 0;
   for (const InterferenceKind& kind : interference_kinds()) {
     const Params params = {{"beside", kind.name}, {"mode", "idle"}};
     const auto comparison = compare_in_pairs(adviser.rows.find(params, "disturbed_roundtrip_ns"),
@@ -163,17 +163,24 @@ void advise_on_interference(Adviser& adviser) {
     if (!comparison) continue;
     if (comparison->ratio.verdict == RatioVerdict::more) {
       slower.emplace_back(&kind, *comparison);
-    } else if (comparison->ratio.verdict == RatioVerdict::same) {
-      harmless.emplace_back(kind.name);
+    } else if (comparison->ratio.verdict == RatioVerdict::same ||
+               comparison->ratio.verdict == RatioVerdict::less) {
       same.push_back(*comparison);
+    } else {
+      ++unclear;
     }
   }
   std::ranges::sort(
       slower, std::ranges::greater(), [](const auto& entry) { return *entry.second.ratio.value; });
+  const std::string rest =
+      unclear == 0 ? "" : fmt::format(" Of {} more these runs cannot tell.", unclear);
   if (slower.empty()) {
     if (!same.empty())
-      adviser.say(Severity::fine,
-                  "No interference that was tried makes launches slower (p50).",
+      adviser.say(unclear == 0 ? Severity::fine : Severity::open,
+                  fmt::format("None of the {} that can be told {} launches slower (p50).{}",
+                              counted(same.size(), "interference"),
+                              same.size() == 1 ? "makes" : "make",
+                              rest),
                   {deciding(same)});
     return;
   }
@@ -188,9 +195,10 @@ void advise_on_interference(Adviser& adviser) {
   }
   adviser.say(
       Severity::note,
-      fmt::format("Launches are slower {}{}.",
-                  fmt::format("{}", fmt::join(worst, ", ")),
-                  slower.size() > kMost ? fmt::format(", and {} more", slower.size() - kMost) : ""),
+      fmt::format("Launches are slower {}{}.{}",
+                  fmt::join(worst, ", "),
+                  slower.size() > kMost ? fmt::format(", and {} more", slower.size() - kMost) : "",
+                  rest),
       evidence);
 }
 
@@ -204,6 +212,10 @@ const Registration launch_interference =
                 return profile == Profile::quick ? std::vector<std::string>{"idle"}
                                                  : std::vector<std::string>{"idle", "burst"};
               })
+        .only([](Profile, const DeviceFacts&, const CaseName& name) {
+          // What happens between launches would happen between bursts.
+          return !is_burst(name) || !interference_named(name.at("beside")).between;
+        })
         .metrics(phase_metrics)
         .brings({"quiet_api_ns",
                  "ns",

@@ -54,7 +54,7 @@ void measure_blocks(Case& measured,
                     const ToldToTools& told,
                     const std::function<bool(const MeasuredBlock&)>& done) {
   Block block(metrics, static_cast<std::size_t>(sampling.samples));
-  ThreadWatch watch(metrics, measured.operations_per_sample());
+  ThreadWatch watch(metrics);
   const nvtx::Range range(all_blocks());
   say_once(told.run);
   std::uint64_t key = told.first_key;

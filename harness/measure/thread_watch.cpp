@@ -23,8 +23,10 @@ ThreadCounters read_thread_counters() {
   return now;
 }
 
-ThreadWatch::ThreadWatch(const std::vector<std::string_view>& metrics, int operations, Read read)
-    : operations_(operations), read_(std::move(read)) {
+ThreadWatch::ThreadWatch(const std::vector<std::string_view>& metrics,
+                         Read read,
+                         std::function<std::int64_t()> now)
+    : read_(std::move(read)), now_(std::move(now)) {
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     const Metric* const known = find_metric(metrics[i]);
     if (known && known->source == "host_clock" && known->unit == "ns") watched_.push_back(i);
@@ -37,23 +39,18 @@ void ThreadWatch::begin_block(const Block& block) {
   unjudged_.assign(kLearnedFrom, {});
   unjudged_.clear();
   usual_ = {};
-  sample_ended_ns_ = 0;
+  last_ended_ns_ = 0;
   if (!watched_.empty()) events_since_the_last_look();
 }
 
 void ThreadWatch::look(const Block& block) {
   if (watched_.empty()) return;
+  const std::int64_t ended_ns = now_();
   const std::size_t i = block.size() - 1;
-  const std::int64_t start = block.starts_ns()[i];
-  const std::int64_t pause = sample_ended_ns_ > 0 ? start - sample_ended_ns_ : 0;
-  double longest = 0;
-  for (const std::size_t metric : watched_) {
-    const double value = block.values(metric)[i];
-    if (value > longest) longest = value;
-  }
-  sample_ended_ns_ = start + static_cast<std::int64_t>(longest * operations_);
+  const std::int64_t pause = last_ended_ns_ > 0 ? block.starts_ns()[i] - last_ended_ns_ : 0;
   WatchedSample watched{i, std::max<std::int64_t>(0, pause), events_since_the_last_look()};
   watched.events.pauses = pause >= kPauseNs;
+  last_ended_ns_ = ended_ns;
   if (!limits_.empty()) return keep(block, watched);
   unjudged_.push_back(watched);
   if (unjudged_.size() == kLearnedFrom) learn(block);

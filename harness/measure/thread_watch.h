@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/core/block.h"
+#include "harness/core/clock.h"
 #include "harness/core/thread_events.h"
 
 namespace launchgap {
@@ -31,10 +32,9 @@ class ThreadWatch {
 
   using Read = std::function<ThreadCounters()>;
 
-  /// `operations`: of a sample, Case::operations_per_sample().
-  ThreadWatch(const std::vector<std::string_view>& metrics,
-              int operations,
-              Read read = read_thread_counters);
+  explicit ThreadWatch(const std::vector<std::string_view>& metrics,
+                       Read read = read_thread_counters,
+                       std::function<std::int64_t()> now = now_ns);
 
   /// Touches the memory that it may need for the block, so that keeping a sample takes no fault.
   void begin_block(const Block& block);
@@ -57,12 +57,12 @@ class ThreadWatch {
 
   std::vector<std::size_t> watched_;  // places of the metrics
   std::vector<double> limits_;        // of each, once they are known
-  double operations_;
   std::vector<WatchedSample> slow_, unjudged_;
   ThreadEvents usual_;
   Read read_;
+  std::function<std::int64_t()> now_;
   ThreadCounters last_;
-  std::int64_t sample_ended_ns_ = 0;
+  std::int64_t last_ended_ns_ = 0;
 };
 
 }  // namespace launchgap

@@ -37,22 +37,38 @@ std::optional<Explained> explained_by_groups(const std::vector<double>& logs,
   const double within = std::max(total - between, 1e-12 * total);
   const double f = (between / (g - 1)) / (within / (n - g));
   const boost::math::fisher_f distribution(g - 1, n - g);
-  return Explained{between / total, cdf(complement(distribution, f))};
+  // As many ways there are to divide the runs so: the best of them is found by chance once in all.
+  double log_ways = std::lgamma(n + 1);
+  for (const auto& [text, group] : groups) log_ways -= std::lgamma(group.second + 1);
+  return Explained{between / total,
+                   std::max(cdf(complement(distribution, f)), std::exp(-log_ways))};
 }
 
+/// Places in ascending order, from 1; of equal values their mean.
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<double> ranks;
+  for (const double value : values) {
+    const auto below = std::ranges::count_if(values, [&](double other) { return other < value; });
+    const auto equal = std::ranges::count(values, value);
+    ranks.push_back(static_cast<double>(below) + static_cast<double>(equal + 1) / 2);
+  }
+  return ranks;
+}
+
+/// By ranks, so that one run far from the others is no more than one.
 std::optional<Explained> explained_by_numbers(const std::vector<double>& logs,
-                                              const std::vector<FactorValue>& values,
-                                              double total,
-                                              double mean) {
+                                              const std::vector<FactorValue>& values) {
   std::vector<double> numbers;
   for (const FactorValue& value : values) numbers.push_back(*value.number);
-  const double middle = *stats::mean(numbers);
-  double own = 0, both = 0;
+  const std::vector<double> of_logs = ranks_of(logs), of_numbers = ranks_of(numbers);
+  const double middle = (static_cast<double>(logs.size()) + 1) / 2;
+  double own = 0, total = 0, both = 0;
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    own += (numbers[i] - middle) * (numbers[i] - middle);
-    both += (numbers[i] - middle) * (logs[i] - mean);
+    own += (of_numbers[i] - middle) * (of_numbers[i] - middle);
+    total += (of_logs[i] - middle) * (of_logs[i] - middle);
+    both += (of_numbers[i] - middle) * (of_logs[i] - middle);
   }
-  if (!(own > 0)) return std::nullopt;
+  if (!(own > 0) || !(total > 0)) return std::nullopt;
   const double share = std::min(both * both / (own * total), 1.0);
   const double freedom = static_cast<double>(logs.size()) - 2;
   const double t = std::sqrt(freedom * share / std::max(1 - share, 1e-12));
@@ -65,15 +81,18 @@ std::optional<Explained> explained_by_numbers(const std::vector<double>& logs,
 std::optional<Explained> explained(const std::vector<double>& logs,
                                    const std::vector<FactorValue>& values) {
   if (logs.size() < kFewestRunsForFactors || values.size() != logs.size()) return std::nullopt;
-  const auto told = [](const FactorValue& value) { return value.number || !value.text.empty(); };
-  if (!std::ranges::all_of(values, told)) return std::nullopt;
+  const auto told = [](const FactorValue& value) {
+    return value.number ? std::isfinite(*value.number) : !value.text.empty();
+  };
+  const auto finite = [](double log) { return std::isfinite(log); };
+  if (!std::ranges::all_of(values, told) || !std::ranges::all_of(logs, finite)) return std::nullopt;
   const double mean = *stats::mean(logs);
   double total = 0;
   for (const double log : logs) total += (log - mean) * (log - mean);
   if (!(total > 0)) return std::nullopt;
   const bool numbers = std::ranges::all_of(
       values, [](const FactorValue& value) { return value.number.has_value(); });
-  return numbers ? explained_by_numbers(logs, values, total, mean)
+  return numbers ? explained_by_numbers(logs, values)
                  : explained_by_groups(logs, values, total, mean);
 }
 

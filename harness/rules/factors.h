@@ -23,8 +23,9 @@ struct Explained {
   double chance = 1;          // that a factor without effect explains as much
 };
 
-/// By groups of equal text: one-way analysis of variance, and the F distribution. By numbers: the
-/// squared correlation, and Student's t. Absent below kFewestRunsForFactors runs, where all runs
+/// By groups of equal text: one-way analysis of variance, and the F distribution; no less than by
+/// how many ways the runs can be divided so. By numbers: the squared correlation of ranks
+/// (Spearman's), and Student's t. Absent below kFewestRunsForFactors runs, where all runs
 /// have one value or each has another text, and where nothing varies. `logs`: of the runs' medians.
 std::optional<Explained> explained(const std::vector<double>& logs,
                                    const std::vector<FactorValue>& values);

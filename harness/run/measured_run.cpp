@@ -319,7 +319,7 @@ class MeasuredRun {
                      const std::uint64_t first = result.samples;
                      writer_.write_samples(
                          name.text(), index, first, block, traced, key_of(first_key + first));
-                     if (!thread.slow().empty()) {
+                     if (thread.usual().samples > 0 || !thread.slow().empty()) {
                        writer_.write(record_to_json(
                            ThreadEventsRecord{name.text(), index, thread.slow(), thread.usual()}));
                      }

@@ -82,6 +82,7 @@ class AfterLaunches {
       if (count == block.counts.end() || own == runs->end()) continue;
       std::size_t& from = read[block.replicate];
       const std::size_t n = std::min(count->second, own->second.size() - from);
+      if (n == 0) continue;
       auto& blocks = blocks_[block.replicate];
       blocks.emplace_back(std::span(own->second).subspan(from, n));
       from += n;
@@ -107,24 +108,30 @@ class AfterLaunches {
   std::size_t places_ = 0;
 };
 
-/// In groups of 1, 1, 2, 4, … launches, until one is not slower than the quiet ones.
-Aftermath aftermath_of(const AfterLaunches& after,
-                       const std::vector<int>& replicates,
-                       const std::vector<double>& quiet) {
+/// In groups of 1, 1, 2, 4, … launches, until one is not slower than the quiet ones. A group that
+/// tells nothing is taken together with the next; absent where the last tells nothing.
+std::optional<Aftermath> aftermath_of(const AfterLaunches& after,
+                                      const std::vector<int>& replicates,
+                                      const std::vector<double>& quiet) {
   Aftermath found;
-  for (std::size_t from = 0; from < after.places();) {
-    const std::size_t to = std::min(after.places(), std::max<std::size_t>(1, 2 * from));
+  for (std::size_t from = 0, to = 0; from < after.places();) {
+    to = std::min(after.places(), std::max<std::size_t>(1, 2 * to));
     std::vector<double> levels;
     for (const int replicate : replicates) {
       if (const auto level = after.median(replicate, from, to)) levels.push_back(*level);
     }
-    const rules::Ratio ratio = rules::paired_ratio_of(levels, quiet);
-    if (ratio.verdict != rules::RatioVerdict::more) return found;
+    const rules::RatioVerdict verdict = rules::paired_ratio_of(levels, quiet).verdict;
+    if (verdict == rules::RatioVerdict::same || verdict == rules::RatioVerdict::less) return found;
+    if (verdict != rules::RatioVerdict::more) {
+      if (to == after.places()) return std::nullopt;
+      continue;
+    }
     found.launches = to;
     found.ns += *stats::median(levels) * static_cast<double>(to - from);
     from = to;
   }
-  found.longer = found.launches > 0;
+  if (after.places() == 0) return std::nullopt;
+  found.longer = true;
   return found;
 }
 
@@ -139,7 +146,7 @@ void add_rows(const CaseKey& key, const CaseData& data, std::vector<Interference
       const std::vector<double> usual = by_run(*quiet, replicates, statistic);
       const std::vector<double> slow = by_run(*disturbed, replicates, statistic);
       const rules::Ratio ratio = rules::paired_ratio_of(slow, usual);
-      if (!ratio.value) continue;
+      if (!ratio.value || !std::isfinite(*ratio.value)) continue;
       InterferenceRow& row = rows.emplace_back();
       row.key = key;
       row.metric = metric;
@@ -149,7 +156,9 @@ void add_rows(const CaseKey& key, const CaseData& data, std::vector<Interference
       row.quiet_ns = geometric_mean(usual);
       row.disturbed_ns = geometric_mean(slow);
       row.ratio = ratio;
-      if (&statistic != std::begin(kStatistics) || metric == "launch_ns" ||
+      // A place behind the interference is a launch only where each is a sample.
+      const bool each_is_a_sample = metric == "api_ns" || metric == "roundtrip_ns";
+      if (&statistic != std::begin(kStatistics) || !each_is_a_sample ||
           ratio.verdict != rules::RatioVerdict::more) {
         continue;
       }
@@ -182,7 +191,9 @@ std::string_view InterferenceRow::verdict() const {
 std::vector<InterferenceRow> interference_rows(const SessionData& session) {
   std::vector<InterferenceRow> rows;
   for (const auto& [key, data] : session.cases) {
-    if (key.name.benchmark == kBenchmark) add_rows(key, data, rows);
+    // A record may have any case.
+    if (key.name.benchmark == kBenchmark && key.name.find("beside") && key.name.find("mode"))
+      add_rows(key, data, rows);
   }
   return rows;
 }
@@ -232,7 +243,8 @@ Table interference_table() {
         &InterferenceRow::verdict},
        {"lasts_launches",
         "How many launches are slower once it is over, in groups of 1, 1, 2, 4, … that are each "
-        "judged as above; of a median on the host's clock that is slower.",
+        "judged as above; of medians of single launches that are slower. Empty where these runs "
+        "cannot tell.",
         [](Row row) {
           return row.aftermath ? std::optional(row.aftermath->launches) : std::nullopt;
         }},

@@ -28,7 +28,7 @@ struct InterferenceRow {
   std::size_t runs = 0, launches = 0;
   double quiet_ns = 0, disturbed_ns = 0;  // geometric means over the runs
   rules::Ratio ratio;                     // of the two, by runs in pairs
-  std::optional<Aftermath> aftermath;     // of the median on the host's clock
+  std::optional<Aftermath> aftermath;     // of medians of single launches, where it can be told
 
   /// What the ratio and its interval make of quiet_ns.
   double added_ns() const { return disturbed_ns - quiet_ns; }

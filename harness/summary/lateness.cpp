@@ -25,13 +25,13 @@ double of_others(const std::vector<double>& values, std::size_t rank) {
   return *stats::median(others);
 }
 
-/// Whose value is the largest.
-void find_last(const std::vector<double>& values, bool alone, Unit& unit) {
+/// Whose value is the largest; a tie is nobody's.
+void find_last(const std::vector<double>& values, Unit& unit) {
   const auto found = std::ranges::minmax_element(values);
   if (*found.max <= *found.min) return;
   const auto last =
       static_cast<std::size_t>(std::ranges::find(values, *found.max) - values.begin());
-  if (alone && std::ranges::count(values, *found.max) > 1) return;
+  if (std::ranges::count(values, *found.max) > 1) return;
   unit.last = last;
   unit.late_ns = *found.max - *found.min;
   unit.beyond_ns = *found.max - of_others(values, last);
@@ -44,7 +44,7 @@ Unit step(const RankedJob& job, std::size_t i) {
     if (!job.whole.empty()) unit.in_ns.push_back(job.whole[rank][i] - job.times[rank][i]);
     if (!job.parts.empty()) unit.parts.push_back(&job.parts[rank][i]);
   }
-  find_last(unit.own_ns, true, unit);
+  find_last(unit.own_ns, unit);
   return unit;
 }
 
@@ -65,7 +65,7 @@ Unit collective(const RankedJob& job, std::size_t i) {
     unit.parts.clear();
     unit.own_ns.clear();
   }
-  find_last(shorter, false, unit);
+  find_last(shorter, unit);
   return unit;
 }
 
@@ -191,11 +191,13 @@ Lateness lateness_of(const RankedJob& job, std::string_view kind) {
     add_unit(unit, result.ranks[*unit.last], explained[*unit.last]);
     add_unit(unit, result.all, all_explained);
   }
+  std::vector<std::optional<std::size_t>> last;
+  for (const Unit& unit : units) last.push_back(unit.last);
   const double least_ns = kLeastShare * length_of(job, units);
   for (std::size_t rank = 0; rank < result.ranks.size(); ++rank) {
     RankLateness& own = result.ranks[rank];
     own.matched = units.size();
-    own.chance = chance_of_slowest(result.ranks.size(), units.size(), own.times_last);
+    own.chance = chance_of_last(result.ranks.size(), last, rank);
     double most_of_others = 0;
     for (std::size_t other = 0; other < result.ranks.size(); ++other) {
       if (other != rank) most_of_others = std::max(most_of_others, result.ranks[other].late_ns);

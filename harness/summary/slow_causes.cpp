@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include <boost/math/distributions/binomial.hpp>
+
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/measure/telemetry.h"
@@ -19,7 +21,9 @@ namespace {
 constexpr std::size_t kLeastSamples = 20;
 constexpr double kSlowTimes = 1.5;       // the median
 constexpr double kSlowRanges = 3;        // interquartile ranges above the third quartile
-constexpr double kMostByChance = 0.05;   // of the slow samples that have an event
+constexpr double kMostUsual = 0.05;      // of usual samples that have an event
+constexpr double kMostByChance = 0.05;   // of slow ones that have it
+constexpr double kCertain = 0.01;        // that as many have it where it explains none
 constexpr double kMostOfAFaultNs = 1e6;  // a page of 2 MiB that is cleared
 constexpr double kSlowBlock = 1.1;       // the median of the run's other blocks
 constexpr double kLeastHeld = 0.1;       // of a block's time, that clocks were held down
@@ -97,20 +101,10 @@ double usual_value(std::span<const BlockTelemetry> blocks, const std::string& ke
   return stats::median(std::move(values)).value_or(0);
 }
 
-/// The metric of the whole sample: the largest of the host's clock, if each block has all of it.
-std::string metric_of_sample(const CaseData& data) {
-  std::string largest;
-  double most = 0;
-  for (const auto& [metric, runs] : data.samples) {
-    const Metric* const known = find_metric(metric);
-    if (!known || known->source != "host_clock" || known->unit != "ns" || runs.empty()) continue;
-    std::vector<double> first = runs.begin()->second;
-    const double level = stats::quantile_in_place(first, 0.5).value_or(0);
-    if (level <= most) continue;
-    most = level;
-    largest = metric;
-  }
-  return largest;
+/// Times on the host's clock. CPU time is none: it stands still where a thread waits.
+bool is_on_host_clock(std::string_view metric) {
+  const Metric* const known = find_metric(metric);
+  return known && known->source == "host_clock" && known->unit == "ns" && metric != "cpu_ns";
 }
 
 std::vector<BlockPlace> places_of(const CaseData& data, const std::string& metric, int replicate) {
@@ -145,19 +139,18 @@ class RunParts {
     std::vector<const WatchedSample*> slow;
     for (std::size_t i = 0; i < places.size(); ++i) {
       of_blocks.push_back(cause_of_slow_block(places, levels, i));
-      if (!of_blocks[i]) add_watched(places[i], slow);
+      add_watched(places[i], of_blocks[i] ? levels[i] - median_ : 0, slow);
     }
     const EventRule rule(slow, usual_events(places));
     for (std::size_t i = 0; i < places.size(); ++i) {
       const auto values = values_.subspan(places[i].from, places[i].count);
-      if (of_blocks[i]) {
-        for (const double value : values) add(true, *of_blocks[i], value, value - median_);
-        continue;
-      }
+      // In a slow block, what the block adds to each of its samples is the block's.
+      const double block_ns = of_blocks[i] ? levels[i] - median_ : 0;
       const ThreadEventsRecord* const thread = observations_.thread(run_, places[i].block);
       for (std::size_t sample = 0; sample < values.size(); ++sample) {
-        if (values[sample] <= *limit_) continue;
-        const double extra = values[sample] - median_;
+        if (of_blocks[i]) add(true, *of_blocks[i], levels[i], block_ns);
+        if (values[sample] <= *limit_ + block_ns) continue;
+        const double extra = values[sample] - median_ - block_ns;
         const WatchedSample* const watched = thread ? find(*thread, sample) : nullptr;
         add(false,
             watched ? rule.cause_of(*watched, extra) : TailCause::unexplained,
@@ -174,11 +167,13 @@ class RunParts {
   }
 
   /// What was looked at of the slow samples of a block.
-  void add_watched(const BlockPlace& place, std::vector<const WatchedSample*>& slow) const {
+  void add_watched(const BlockPlace& place,
+                   double block_ns,
+                   std::vector<const WatchedSample*>& slow) const {
     const ThreadEventsRecord* const thread = observations_.thread(run_, place.block);
     if (!thread) return;
     for (const WatchedSample& watched : thread->slow) {
-      if (watched.sample < place.count && values_[place.from + watched.sample] > *limit_)
+      if (watched.sample < place.count && values_[place.from + watched.sample] > *limit_ + block_ns)
         slow.push_back(&watched);
     }
   }
@@ -197,10 +192,7 @@ class RunParts {
     ThreadEvents usual;
     for (const BlockPlace& place : places) {
       const ThreadEventsRecord* const thread = observations_.thread(run_, place.block);
-      if (!thread) {
-        usual.samples += place.count;  // none of them took longer, so nobody looked
-        continue;
-      }
+      if (!thread) continue;  // what happened in it is not known
       usual.add(thread->usual);
       for (const WatchedSample& watched : thread->slow) {
         if (watched.sample < place.count && values_[place.from + watched.sample] <= *limit_)
@@ -233,12 +225,11 @@ class RunParts {
   std::optional<double> limit_;
 };
 
-void add_case(const Observations& observations,
-              const CaseKey& key,
-              const CaseData& data,
-              std::vector<SlowPart>& parts) {
-  const std::string metric = metric_of_sample(data);
-  if (metric.empty()) return;
+void add_metric(const Observations& observations,
+                const CaseKey& key,
+                const CaseData& data,
+                const std::string& metric,
+                std::vector<SlowPart>& parts) {
   std::map<std::pair<bool, TailCause>, SlowPart> found;
   std::uint64_t samples = 0;
   double extra_ns = 0;
@@ -287,14 +278,14 @@ EventRule::EventRule(std::span<const WatchedSample* const> slow, const ThreadEve
                            &ThreadEvents::faults,
                            &ThreadEvents::voluntary}) {
     const double rate = static_cast<double>(usual.*event) / usual_samples;
-    double having = 0, by_chance = 0;
-    for (const WatchedSample* const watched : slow) {
-      having += watched->events.*event > 0;
-      by_chance += rate;
-    }
-    // Only those that it does not explain have it by chance.
-    by_chance *= (n - having + 1) / n;
-    if (having > 0 && by_chance <= kMostByChance * having) counting_.push_back(event);
+    const auto having = static_cast<double>(std::ranges::count_if(
+        slow, [&](const WatchedSample* watched) { return watched->events.*event > 0; }));
+    if (having == 0 || rate > kMostUsual) continue;
+    // Of those that it does not explain, as many have it by chance as usual samples do.
+    const double by_chance = rate * (n - having) / (1 - rate);
+    if (by_chance > kMostByChance * having) continue;
+    const boost::math::binomial none_explained(n, rate);
+    if (cdf(complement(none_explained, having - 1)) <= kCertain) counting_.push_back(event);
   }
 }
 
@@ -347,7 +338,9 @@ std::vector<SlowPart> slow_parts(const SessionData& session) {
   for (const auto& [key, data] : session.cases) {
     if (key.arm == kRecorded || key.arm == kPublished) continue;
     if (key.name.benchmark == "launch/interference") continue;
-    add_case(observations, key, data, parts);
+    for (const std::string& metric : data.metric_order) {
+      if (is_on_host_clock(metric)) add_metric(observations, key, data, metric, parts);
+    }
   }
   return parts;
 }

@@ -20,8 +20,9 @@ namespace launchgap {
 std::optional<double> slow_limit(std::span<const double> values);
 
 /// What the system did to a run's thread, as causes of its slow samples. A kind of event counts
-/// only if so many slow samples have it that 5 % of them at most have it by chance, as often as it
-/// happens while usual samples are taken: a counter that moves all the time explains nothing.
+/// only if 5 % of usual samples have it at most, if 5 % at most of the slow samples that have it
+/// have it by chance, and if the binomial test says with 99 % that not all of them do: a counter
+/// that moves all the time explains nothing.
 class EventRule {
  public:
   /// `slow`: of the run's slow samples; `usual`: while the others were taken.
@@ -44,7 +45,7 @@ TailCause cause_of_block(const BlockTelemetry& slow, std::span<const BlockTeleme
 /// The slow samples of a case that have one cause.
 struct SlowPart {
   CaseKey key;
-  std::string metric;  // that of the whole sample: the largest on the host's clock
+  std::string metric;
   bool of_blocks = false;
   TailCause cause = TailCause::unexplained;
   std::uint64_t samples = 0;     // with this cause
@@ -54,9 +55,9 @@ struct SlowPart {
   double longest_ns = 0;
 };
 
-/// Of every case that has slow samples and a metric on the host's clock, in the order of cases and
-/// causes; `unexplained` is always among them. Cases whose blocks have phases, and what others
-/// recorded, are left out.
+/// Of every case, and of each of its metrics on the host's clock that has slow samples, in the
+/// order of cases and causes; `unexplained` is always among them. Cases whose blocks have phases,
+/// and what others recorded, are left out.
 std::vector<SlowPart> slow_parts(const SessionData& session);
 
 }  // namespace launchgap

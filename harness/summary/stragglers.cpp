@@ -1,6 +1,7 @@
 #include "harness/summary/stragglers.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <boost/math/distributions/binomial.hpp>
 
@@ -14,6 +15,23 @@ double chance_of_slowest(std::size_t ranks, std::size_t steps, std::size_t slowe
                                            1 / static_cast<double>(ranks));
   const double one = cdf(complement(distribution, static_cast<double>(slowest) - 1));
   return std::min(1.0, one * static_cast<double>(ranks));
+}
+
+double chance_of_last(std::size_t ranks,
+                      std::span<const std::optional<std::size_t>> last,
+                      std::size_t rank) {
+  const auto is_last = [&](std::size_t i) { return last[i] == rank; };
+  double times = 0, changes = 0;
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    times += is_last(i);
+    changes += i > 0 && is_last(i) != is_last(i - 1);
+  }
+  const auto n = static_cast<double>(last.size());
+  const double expected = n > 0 ? 2 * times * (n - times) / n : 0;
+  const double fewer = std::min(1.0, (changes + 1) / (expected + 1));
+  return chance_of_slowest(ranks,
+                           static_cast<std::size_t>(std::ceil(n * fewer)),
+                           static_cast<std::size_t>(std::floor(times * fewer)));
 }
 
 namespace {
@@ -96,21 +114,23 @@ CollectiveCheck check_collectives(std::span<const std::vector<double>> ranks) {
   if (ranks.size() < 2) return check;
   check.collectives = ranks.front().size();
   std::vector<std::size_t> last(ranks.size());
+  std::vector<std::optional<std::size_t>> of_each(check.collectives);
   std::vector<double> waited(ranks.size()), most(ranks.size());
   for (std::size_t i = 0; i < check.collectives; ++i) {
     const std::vector<double> times = times_of(ranks, i);
     const auto found = std::ranges::minmax_element(times);
     const double wait = *found.max - *found.min;
-    if (wait <= 0) continue;
+    if (wait <= 0 || std::ranges::count(times, *found.min) > 1) continue;  // a tie is nobody's
     const auto shortest = static_cast<std::size_t>(found.min - times.begin());
     ++last[shortest];
+    of_each[i] = shortest;
     waited[shortest] += wait;
     most[shortest] = std::max(most[shortest], wait);
   }
   const auto often = std::ranges::max_element(last);
   check.last = static_cast<std::size_t>(often - last.begin());
   check.last_times = *often;
-  check.chance = chance_of_slowest(ranks.size(), check.collectives, check.last_times);
+  check.chance = chance_of_last(ranks.size(), of_each, check.last);
   check.waited_ns = waited[check.last];
   check.most_ns = most[check.last];
   return check;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,14 @@ namespace launchgap {
 /// That any of k ranks is the slowest in so many of n steps, if each is with 1/k: Bonferroni's
 /// bound of the largest of k binomial numbers.
 double chance_of_slowest(std::size_t ranks, std::size_t steps, std::size_t slowest);
+
+/// The same of collectives, of which several of one step are alike: who is slow in it comes last to
+/// all of them. So they count as fewer, by how seldom it changes whether this rank is last: by the
+/// changes and one, over those that k of n in random order have, 2 k (n - k) / n, and one. `last`:
+/// of each, nothing where none is alone.
+double chance_of_last(std::size_t ranks,
+                      std::span<const std::optional<std::size_t>> last,
+                      std::size_t rank);
 
 enum class Straggler {
   none,

@@ -41,12 +41,15 @@ def _answer(drawing: Drawing, device: Device, several: bool) -> str:
     slower = sorted((r for r in medians if r["verdict"] == "slower"), key=lambda r: -(r.get("times") or 0))
     if not medians:
         return f"{begin}{capital('plain')} runs did not measure it."
+    unclear = sum(r["verdict"] == "cannot-tell" for r in medians)
+    rest = f"; of {unclear} more these runs cannot tell" if unclear else ""
     if not slower:
-        unclear = sum(r["verdict"] == "cannot-tell" for r in medians)
-        rest = f"; of {unclear} more runs would tell" if unclear else ""
-        return f"{begin}{capital('none')} of {len(medians)} makes launches slower at the median{rest}."
+        told = len(medians) - unclear
+        if not told:
+            return f"{begin}{capital('these')} runs cannot tell whether anything makes launches slower."
+        return f"{begin}{capital('none')} of {told} that can be told makes launches slower at the median{rest}."
     words = [f"{_words(r['beside'])} ({significant(r.get('times') or 0)} times)" for r in slower]
-    return f"{begin}{capital('slower')} at the median: {join_and(words)}."
+    return f"{begin}{capital('slower')} at the median: {join_and(words)}{rest}."
 
 
 def _table(drawing: Drawing, device: Device, several: bool) -> Table:

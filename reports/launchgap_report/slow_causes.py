@@ -55,7 +55,12 @@ def _runs_table(drawing: Drawing) -> Table | None:
 
 
 def _rows(device: Device) -> list[Record]:
-    return device.session.details.of("slow_causes", device.id)
+    """Of each case, those of the metric whose slow samples cost most."""
+    metrics: dict[tuple[str, str, str], dict[str, list[Record]]] = {}
+    for row in device.session.details.of("slow_causes", device.id):
+        case = (row["case"], row["arm"], row["process_config"])
+        metrics.setdefault(case, {}).setdefault(row["metric"], []).append(row)
+    return [row for of_case in metrics.values() for row in max(of_case.values(), key=_extra)]
 
 
 def _extra(rows: list[Record]) -> float:

@@ -109,7 +109,7 @@ BENCHMARK(keep_in_range)->Name("loop/keep_three_metrics/in_range");
 
 /// What a look at the thread takes after each sample.
 void watch_thread(benchmark::State& state) {
-  ThreadWatch watch({"api_ns", "roundtrip_ns", "per_launch_ns"}, 1);
+  ThreadWatch watch({"api_ns", "roundtrip_ns", "per_launch_ns"});
   Block usual({"api_ns", "roundtrip_ns", "per_launch_ns"}, 1);
   watch.begin_block(usual);
   usual.keep(usual.begin_ns(), 2300, 6700, 2000);

@@ -105,7 +105,7 @@ def test_the_rank_that_comes_last_to_collectives_is_named(job, tmp_path):
     assert f"{name} comes last to {times} collectives, and the others wait there for {waited}" in " ".join(text.split())
     (found,) = [finding for finding in answer["findings"] if finding["code"] == "late-to-collectives"]
     assert found["subject"] == name and found["severity"] == "note", "so often one of two is last by chance too"
-    assert len(text.splitlines()) <= 12
+    assert len(text.splitlines()) <= 13, "one screen; why it is late has a line of its own"
     assert text.index(f"{name}: ") > text.index("rank 0: " if name == "rank 1" else "process 144: ")
 
 

@@ -40,7 +40,7 @@ def test_interferences_stand_by_what_they_cost(tmp_path: Path) -> None:
         beside("long_kernel", "p50", 6000, 0.9, "cannot-tell"),
     ]
     (section,) = draw(tmp_path, interference=rows).all("section", id="interference")
-    assert "Slower at the median: sleep (6.00 times)." in section.words
+    assert "Slower at the median: sleep (6.00 times); of 1 more these runs cannot tell." in section.words
     assert cells(section) == [
         [
             "sleep",
@@ -61,7 +61,9 @@ def test_interferences_stand_by_what_they_cost(tmp_path: Path) -> None:
 def test_where_nothing_is_slower_it_says_so(tmp_path: Path) -> None:
     rows = [beside("event", "p50", 6000, 1, "same"), beside("sleep", "p50", 6000, 2, "cannot-tell")]
     (section,) = draw(tmp_path, interference=rows).all("section", id="interference")
-    assert "None of 2 makes launches slower at the median; of 1 more runs would tell." in section.words
+    assert (
+        "None of 1 that can be told makes launches slower at the median; of 1 more these runs cannot tell." in section.words
+    )
 
 
 def slow(cause: str, samples: int, extra_ns: float, case: str = IDLE, arm: str = "plain") -> dict[str, Any]:
