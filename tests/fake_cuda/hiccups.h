@@ -9,7 +9,8 @@
 
 namespace launchgap::fake {
 
-/// What happens to the calling thread, for real: it sleeps, touches new pages, moves to another CPU.
+/// What happens to the calling thread, for real: it sleeps, touches new pages, moves to another
+/// CPU.
 enum class HiccupSign { none, sleep, fault, move };
 
 struct Hiccup {

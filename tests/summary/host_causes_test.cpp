@@ -129,7 +129,7 @@ TEST_F(HostCauses, AWaitWithinASample) {
 }
 
 TEST_F(HostCauses, PagesThatAreTouchedFirst) {
-  constexpr std::size_t kBytes = 100 * 4096;
+  constexpr std::size_t kBytes = std::size_t{100} * 4096;
   Disturbed disturbed(
       compute, {.within = [] {
         void* const fresh =

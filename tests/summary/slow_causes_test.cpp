@@ -310,7 +310,7 @@ TEST(SlowCauses, AllSamplesOfASlowBlockHaveItsCause) {
                                         0,
                                         "launch/null/api:driver/mode:idle",
                                         block,
-                                        (block + 2) * 1'000'000'000,
+                                        (block + 2) * std::int64_t{1'000'000'000},
                                         {{"sm_clock_mhz", mhz}}});
   };
   EXPECT_THAT(made.causes(),
