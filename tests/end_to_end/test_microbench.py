@@ -25,6 +25,7 @@ PROMISES = {
     "summarising all samples": lambda f: f[SUMMARY]["samples"] == 10e6,
     "summarising within 10 s": lambda f: f[SUMMARY]["real_time"] <= 10,
     "summarising within 1 GiB": lambda f: f[SUMMARY]["peak_MiB"] <= 1024,
+    "finding why samples are slow within 3 s": lambda f: f["records/slow_causes/10000000"]["real_time"] <= 3,
     "decoding and joining": lambda f: f[TEN]["records"] >= 10e6 and f[HUNDRED]["records"] >= 10e6,
     "decoding is linear to 100 million": lambda f: f[HUNDRED]["records"] >= 0.8 * f[TEN]["records"],
     "decoding keeps the buffers in flight only": lambda f: f[HUNDRED]["peak_MiB"] <= f[MILLION]["peak_MiB"] + 16,

@@ -14,6 +14,7 @@
 #include "harness/measure/nvtx.h"
 #include "harness/measure/thread_watch.h"
 #include "harness/record/writer.h"
+#include "harness/summary/slow_causes.h"
 #include "harness/summary/summary.h"
 
 namespace launchgap {
@@ -178,6 +179,23 @@ void read_and_summarise(benchmark::State& state) {
 }
 BENCHMARK(read_and_summarise)
     ->Name("records/read_and_summarise")
+    ->Arg(10'000'000)
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
+
+/// Beside reading: why which of as many samples are slow, by each of three metrics.
+void find_slow_causes(benchmark::State& state) {
+  const SessionFolder folder;
+  write_session(folder.path, state.range(0));
+  const SessionData session = read_session(folder.path);
+  for (auto _ : state) {
+    const auto parts = slow_parts(session);
+    benchmark::DoNotOptimize(parts.data());
+  }
+  state.counters["samples"] = static_cast<double>(state.range(0));
+}
+BENCHMARK(find_slow_causes)
+    ->Name("records/slow_causes")
     ->Arg(10'000'000)
     ->Iterations(1)
     ->Unit(benchmark::kSecond);
