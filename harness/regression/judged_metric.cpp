@@ -37,6 +37,8 @@ std::optional<std::string> why_never_judged(const std::string& metric) {
 
 std::optional<std::string> why_only_watched(const MetricFigures& figures) {
   if (auto why = why_never_judged(figures.key.metric)) return why;
+  if (figures.key.where.name.benchmark == "launch/interference")
+    return "it is compared with quiet launches of the same process, in interference.csv";
   if (figures.runs.empty()) return "it has no values";
   for (const RunFigures& run : figures.runs) {
     if (!std::isfinite(run.median)) return "a median of it is not finite";

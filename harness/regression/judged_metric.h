@@ -19,7 +19,8 @@ std::optional<std::string> why_never_judged(const std::string& metric);
 /// Watched is a metric that this launchgap does not know, since nothing says which direction is
 /// worse; one that is computed from another, which would count one change twice; one without unit
 /// (shares, counts), whose ratio says little; one with a median that is not positive and finite,
-/// which has no logarithm; and one whose median is below kLeastTicks ticks of its clock.
+/// which has no logarithm; one whose median is below kLeastTicks ticks of its clock; and those of
+/// launch/interference, which compares its own within each process.
 std::optional<std::string> why_only_watched(const MetricFigures& figures);
 
 /// The smallest change that counts, as a share of the base's value: 0.02 is 2 %. It is `share`, or

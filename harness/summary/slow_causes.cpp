@@ -23,7 +23,7 @@ constexpr double kSlowTimes = 1.5;       // the median
 constexpr double kSlowRanges = 3;        // interquartile ranges above the third quartile
 constexpr double kMostUsual = 0.05;      // of usual samples that have an event
 constexpr double kMostByChance = 0.05;   // of slow ones that have it
-constexpr double kCertain = 0.01;        // that as many have it where it explains none
+constexpr double kMostIfNone = 0.01;        // that as many have it where it explains none
 constexpr double kMostOfAFaultNs = 1e6;  // a page of 2 MiB that is cleared
 constexpr double kSlowBlock = 1.1;       // the median of the run's other blocks
 constexpr double kLeastHeld = 0.1;       // of a block's time, that clocks were held down
@@ -285,7 +285,7 @@ EventRule::EventRule(std::span<const WatchedSample* const> slow, const ThreadEve
     const double by_chance = rate * (n - having) / (1 - rate);
     if (by_chance > kMostByChance * having) continue;
     const boost::math::binomial none_explained(n, rate);
-    if (cdf(complement(none_explained, having - 1)) <= kCertain) counting_.push_back(event);
+    if (cdf(complement(none_explained, having - 1)) <= kMostIfNone) counting_.push_back(event);
   }
 }
 

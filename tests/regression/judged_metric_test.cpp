@@ -59,6 +59,13 @@ TEST(JudgedMetric, TellsWhatIsOnlyWatched) {
   }
 }
 
+// What others do to a launch is not the launch's own.
+TEST(JudgedMetric, InterferenceIsComparedWithinItsSessionAlone) {
+  const std::string name = "launch/interference/beside:event/mode:idle";
+  EXPECT_THAT(why_only_watched(figures("GPU-1", name, "disturbed_api_ns", {2000, 2010}, 1)),
+              Optional(HasSubstr("interference.csv")));
+}
+
 TEST(JudgedMetric, HasALeastChange) {
   struct Row {
     std::string device, case_name, metric;
