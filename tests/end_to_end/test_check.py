@@ -680,6 +680,7 @@ def host_night(tmp_path_factory):
     return folder
 
 
+@pytest.mark.compares_times
 @pytest.mark.parametrize(
     ("delay", "verdict", "code", "words"), [("300", "slower", 4, "confirmed: +"), (None, "", 0, "not confirmed: ")]
 )
