@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .plots import Drawing, Table
-from .session import Device
+from .session import TRACE_LEVEL, Device
 from .tables import Record
 from .text import join_and, percent, quantity, sentence
 
@@ -58,6 +58,8 @@ def _rows(device: Device) -> list[Record]:
     """Of each case, those of the metric whose slow samples cost most."""
     metrics: dict[tuple[str, str, str], dict[str, list[Record]]] = {}
     for row in device.session.details.of("slow_causes", device.id):
+        if TRACE_LEVEL in row["process_config"]:
+            continue  # the same cases once more, which show the observer effect alone
         case = (row["case"], row["arm"], row["process_config"])
         metrics.setdefault(case, {}).setdefault(row["metric"], []).append(row)
     return [row for of_case in metrics.values() for row in max(of_case.values(), key=_extra)]
