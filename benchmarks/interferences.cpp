@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -45,12 +44,9 @@ int cpu_elsewhere(const Device& device, std::string_view what) {
 /// The other hardware thread of the core that launches.
 int sibling_cpu(const Device& device) {
   const int own = allowed_cpus().front();
-  std::ifstream file(
-      fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", own));
-  std::string text;
-  if (!std::getline(file, text))
-    throw Unsupported("the system does not tell which CPUs share a core");
-  for (const int cpu : parse_cpu_list(text)) {
+  const CpuList threads = threads_of_core(own);
+  if (threads.empty()) throw Unsupported("the system does not tell which CPUs share a core");
+  for (const int cpu : threads) {
     if (cpu == own) continue;
     if (std::ranges::binary_search(device.cpus(), cpu)) return cpu;
     throw Unsupported("CPU {} shares the core that launches, and this process may not use it", cpu);

@@ -23,13 +23,17 @@ ThreadCounters read_thread_counters() {
   return now;
 }
 
+bool is_watched(std::string_view metric) {
+  const Metric* const known = find_metric(metric);
+  return known && known->source == "host_clock" && known->unit == "ns" && metric != "cpu_ns";
+}
+
 ThreadWatch::ThreadWatch(const std::vector<std::string_view>& metrics,
                          Read read,
                          std::function<std::int64_t()> now)
     : read_(std::move(read)), now_(std::move(now)) {
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    const Metric* const known = find_metric(metrics[i]);
-    if (known && known->source == "host_clock" && known->unit == "ns") watched_.push_back(i);
+    if (is_watched(metrics[i])) watched_.push_back(i);
   }
 }
 

@@ -21,6 +21,10 @@ struct ThreadCounters {
 /// Of the calling thread.
 ThreadCounters read_thread_counters();
 
+/// Whether a metric is a time on the host's clock. CPU time is none: it stands still where a thread
+/// waits.
+bool is_watched(std::string_view metric);
+
 /// Of one case, on the thread that takes its samples. A sample takes longer than usual if a time of
 /// the host's clock is above kLonger times its median in the block before; of a case's first block,
 /// in its first samples. Where no metric is of the host's clock, nothing is looked at.

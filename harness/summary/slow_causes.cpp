@@ -9,9 +9,9 @@
 
 #include <boost/math/distributions/binomial.hpp>
 
-#include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/measure/telemetry.h"
+#include "harness/measure/thread_watch.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/table_makers.h"
 
@@ -32,10 +32,6 @@ constexpr double kLowerClock = 0.95;     // of the others' median
 /// Which run of a case.
 using RunKey = std::tuple<std::string, std::string, ProcessConfig, std::string, int>;
 
-struct ThreadOfRun {
-  std::map<int, const ThreadEventsRecord*> blocks;
-};
-
 /// Where the samples of a block are among all of its run.
 struct BlockPlace {
   int block = 0;
@@ -48,7 +44,7 @@ class Observations {
   explicit Observations(const SessionData& session) {
     for (const ThreadEventsInfo& info : session.thread_events) {
       threads_[{info.device, info.arm, info.process_config, info.record.case_name, info.replicate}]
-          .blocks[info.record.block] = &info.record;
+              [info.record.block] = &info.record;
     }
     for (const TelemetryInfo& info : session.telemetry) {
       telemetry_[{info.device, info.arm, info.process_config, info.case_name, info.replicate}]
@@ -57,37 +53,44 @@ class Observations {
   }
 
   const ThreadEventsRecord* thread(const RunKey& run, int block) const {
-    const auto own = threads_.find(run);
-    if (own == threads_.end()) return nullptr;
-    const auto found = own->second.blocks.find(block);
-    return found == own->second.blocks.end() ? nullptr : found->second;
+    return of_block(threads_, run, block);
   }
 
   BlockTelemetry telemetry(const RunKey& run, int block) const {
     BlockTelemetry rates;
-    const auto own = telemetry_.find(run);
-    if (own == telemetry_.end()) return rates;
-    const auto before = own->second.find(block - 1), after = own->second.find(block);
-    if (before == own->second.end() || after == own->second.end()) return rates;
-    const double seconds = 1e-9 * static_cast<double>(after->second->at_ns - before->second->at_ns);
+    const TelemetryInfo* const before = of_block(telemetry_, run, block - 1);
+    const TelemetryInfo* const after = of_block(telemetry_, run, block);
+    if (!before || !after) return rates;
+    const double seconds = 1e-9 * static_cast<double>(after->at_ns - before->at_ns);
     for (const TelemetryQuantity& quantity : telemetry_quantities()) {
       const std::string key(quantity.key);
-      const auto now = after->second->values.find(key);
-      if (now == after->second->values.end()) continue;
+      const auto now = after->values.find(key);
+      if (now == after->values.end()) continue;
       if (!quantity.counter) {
         rates[key] = now->second;
         continue;
       }
-      const auto was = before->second->values.find(key);
-      if (was != before->second->values.end() && seconds > 0)
+      const auto was = before->values.find(key);
+      if (was != before->values.end() && seconds > 0)
         rates[key] = (now->second - was->second) / seconds;
     }
     return rates;
   }
 
  private:
-  std::map<RunKey, ThreadOfRun> threads_;
-  std::map<RunKey, std::map<int, const TelemetryInfo*>> telemetry_;
+  template <class Kept>
+  using ByBlock = std::map<RunKey, std::map<int, const Kept*>>;
+
+  template <class Kept>
+  static const Kept* of_block(const ByBlock<Kept>& all, const RunKey& run, int block) {
+    const auto own = all.find(run);
+    if (own == all.end()) return nullptr;
+    const auto found = own->second.find(block);
+    return found == own->second.end() ? nullptr : found->second;
+  }
+
+  ByBlock<ThreadEventsRecord> threads_;
+  ByBlock<TelemetryInfo> telemetry_;
 };
 
 double value_of(const BlockTelemetry& telemetry, const std::string& key) {
@@ -99,12 +102,6 @@ double usual_value(std::span<const BlockTelemetry> blocks, const std::string& ke
   std::vector<double> values;
   for (const BlockTelemetry& block : blocks) values.push_back(value_of(block, key));
   return stats::median(std::move(values)).value_or(0);
-}
-
-/// Times on the host's clock. CPU time is none: it stands still where a thread waits.
-bool is_on_host_clock(std::string_view metric) {
-  const Metric* const known = find_metric(metric);
-  return known && known->source == "host_clock" && known->unit == "ns" && metric != "cpu_ns";
 }
 
 std::vector<BlockPlace> places_of(const CaseData& data, const std::string& metric, int replicate) {
@@ -134,88 +131,83 @@ class RunParts {
   template <class Add>
   void each(const std::vector<BlockPlace>& places, Add&& add) const {
     if (!limit_) return;
-    const std::vector<double> levels = levels_of(places);
-    std::vector<std::optional<TailCause>> of_blocks;
+    const std::vector<SlowBlock> slow_blocks = find_slow_blocks(places);
     std::vector<const WatchedSample*> slow;
+    ThreadEvents usual;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      divide(places[i], slow_blocks[i].extra_ns, slow, usual);
+    const EventRule rule(slow, usual);
     for (std::size_t i = 0; i < places.size(); ++i) {
-      of_blocks.push_back(cause_of_slow_block(places, levels, i));
-      add_watched(places[i], of_blocks[i] ? levels[i] - median_ : 0, slow);
-    }
-    const EventRule rule(slow, usual_events(places));
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const auto values = values_.subspan(places[i].from, places[i].count);
-      // In a slow block, what the block adds to each of its samples is the block's.
-      const double block_ns = of_blocks[i] ? levels[i] - median_ : 0;
+      const auto& [cause, block_ns] = slow_blocks[i];
       const ThreadEventsRecord* const thread = observations_.thread(run_, places[i].block);
-      for (std::size_t sample = 0; sample < values.size(); ++sample) {
-        if (of_blocks[i]) add(true, *of_blocks[i], levels[i], block_ns);
-        if (values[sample] <= *limit_ + block_ns) continue;
-        const double extra = values[sample] - median_ - block_ns;
+      for (std::size_t sample = 0; sample < places[i].count; ++sample) {
+        if (cause) add(true, *cause, median_ + block_ns, block_ns);
+        if (!is_slow(places[i], sample, block_ns)) continue;
+        const double value = values_[places[i].from + sample], extra = value - median_ - block_ns;
         const WatchedSample* const watched = thread ? find(*thread, sample) : nullptr;
-        add(false,
-            watched ? rule.cause_of(*watched, extra) : TailCause::unexplained,
-            values[sample],
-            extra);
+        add(false, watched ? rule.cause_of(*watched, extra) : TailCause::unexplained, value, extra);
       }
     }
   }
 
  private:
+  /// What a block adds to each of its samples, and why; nothing where it is not slow.
+  struct SlowBlock {
+    std::optional<TailCause> cause;
+    double extra_ns = 0;
+  };
+
+  bool is_slow(const BlockPlace& place, std::size_t sample, double block_ns) const {
+    return values_[place.from + sample] > *limit_ + block_ns;
+  }
+
   static const WatchedSample* find(const ThreadEventsRecord& thread, std::size_t sample) {
     const auto found = std::ranges::lower_bound(thread.slow, sample, {}, &WatchedSample::sample);
     return found != thread.slow.end() && found->sample == sample ? &*found : nullptr;
   }
 
-  /// What was looked at of the slow samples of a block.
-  void add_watched(const BlockPlace& place,
-                   double block_ns,
-                   std::vector<const WatchedSample*>& slow) const {
+  /// What was looked at in a block: of its slow samples, and over all others.
+  void divide(const BlockPlace& place,
+              double block_ns,
+              std::vector<const WatchedSample*>& slow,
+              ThreadEvents& usual) const {
     const ThreadEventsRecord* const thread = observations_.thread(run_, place.block);
-    if (!thread) return;
+    if (!thread) return;  // what happened in it is not known
+    usual.add(thread->usual);
     for (const WatchedSample& watched : thread->slow) {
-      if (watched.sample < place.count && values_[place.from + watched.sample] > *limit_ + block_ns)
+      if (watched.sample >= place.count) continue;
+      if (is_slow(place, watched.sample, block_ns)) {
         slow.push_back(&watched);
+      } else {
+        usual.count(watched.events);
+      }
     }
   }
 
-  std::vector<double> levels_of(const std::vector<BlockPlace>& places) const {
+  std::vector<SlowBlock> find_slow_blocks(const std::vector<BlockPlace>& places) const {
+    constexpr std::size_t kFewestBlocks = 3;
+    std::vector<SlowBlock> found(places.size());
+    if (places.size() < kFewestBlocks) return found;
     std::vector<double> levels;
     for (const BlockPlace& place : places) {
       const auto own = values_.subspan(place.from, place.count);
       levels.push_back(stats::median({own.begin(), own.end()}).value_or(0));
     }
-    return levels;
-  }
-
-  /// While samples were taken that are not slow. What was looked at and is not slow is among them.
-  ThreadEvents usual_events(const std::vector<BlockPlace>& places) const {
-    ThreadEvents usual;
-    for (const BlockPlace& place : places) {
-      const ThreadEventsRecord* const thread = observations_.thread(run_, place.block);
-      if (!thread) continue;  // what happened in it is not known
-      usual.add(thread->usual);
-      for (const WatchedSample& watched : thread->slow) {
-        if (watched.sample < place.count && values_[place.from + watched.sample] <= *limit_)
-          usual.count(watched.events);
-      }
-    }
-    return usual;
-  }
-
-  /// Nothing if the block is not slow.
-  std::optional<TailCause> cause_of_slow_block(const std::vector<BlockPlace>& places,
-                                               const std::vector<double>& levels,
-                                               std::size_t block) const {
-    constexpr std::size_t kFewestOthers = 2;
-    if (levels.size() < kFewestOthers + 1) return std::nullopt;
-    const double usual = *stats::median(levels);
-    if (levels[block] <= kSlowBlock * usual) return std::nullopt;
+    const double least_slow = kSlowBlock * *stats::median(levels);
+    std::vector<std::size_t> slow;
     std::vector<BlockTelemetry> others;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      if (levels[i] <= kSlowBlock * usual)
+      if (levels[i] > least_slow) {
+        slow.push_back(i);
+      } else {
         others.push_back(observations_.telemetry(run_, places[i].block));
+      }
     }
-    return cause_of_block(observations_.telemetry(run_, places[block].block), others);
+    for (const std::size_t i : slow) {
+      found[i] = {cause_of_block(observations_.telemetry(run_, places[i].block), others),
+                  levels[i] - median_};
+    }
+    return found;
   }
 
   const Observations& observations_;
@@ -339,7 +331,7 @@ std::vector<SlowPart> slow_parts(const SessionData& session) {
     if (key.arm == kRecorded || key.arm == kPublished) continue;
     if (key.name.benchmark == "launch/interference") continue;
     for (const std::string& metric : data.metric_order) {
-      if (is_on_host_clock(metric)) add_metric(observations, key, data, metric, parts);
+      if (is_watched(metric)) add_metric(observations, key, data, metric, parts);
     }
   }
   return parts;
@@ -349,17 +341,19 @@ Table slow_causes_table() {
   using Row = const SlowPart&;
   return make_table<SlowPart>(
       "slow_causes.csv",
-      "case that has slow samples, and cause",
+      "case and metric that has slow samples, and cause",
       TableUse::details,
       [](const TableInputs& from) { return slow_parts(from.session); },
       {{"device_id", [](Row row) { return row.key.device; }},
        {"arm", [](Row row) { return row.key.arm; }},
        {"process_config", [](Row row) { return row.key.process_config.text(); }},
        {"case", [](Row row) { return row.key.name.text(); }},
-       {"metric", "That of the whole sample: the largest on the host's clock.", &SlowPart::metric},
+       {"metric",
+        "By which they are slow: each of the case's times on the host's clock but CPU time.",
+        &SlowPart::metric},
        {"level",
-        "sample: it alone is slow; block: all samples of a block, whose median is above 1.1 times "
-        "that of the run's blocks.",
+        "sample: it alone is slow; block: what its block adds to each of its samples, where the "
+        "block's median is above 1.1 times that of the run's blocks.",
         [](Row row) { return row.of_blocks ? "block" : "sample"; }},
        {"cause",
         "As in definitions.md, \"Why samples are slow\".",
