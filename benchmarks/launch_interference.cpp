@@ -56,20 +56,15 @@ class InterferenceLaunch : public Case {
       last_ = phase;
     }
     if (phase == Phase::disturbed) interference_->before_launch();
+    const auto wait = [this] { stream_->wait(); };
     if (burst_) {
-      const std::int64_t begin = now_ns();
-      for (int i = 0; i < kBurst; ++i) stream_->launch(*kernel_, {1, 1}, nullptr);
-      stream_->wait();
-      const double each_ns = static_cast<double>(now_ns() - begin) / kBurst;
-      keep_burst(block, begin, phase, each_ns);
-      return;
+      keep_burst(block,
+                 phase,
+                 time_burst(
+                     kBurst, [this](int) { launch(); }, wait));
+    } else {
+      keep_idle(block, phase, time_idle([this] { launch(); }, wait));
     }
-    const std::int64_t called = now_ns();
-    stream_->launch(*kernel_, {1, 1}, nullptr);
-    const std::int64_t returned = now_ns();
-    stream_->wait();
-    const std::int64_t waited = now_ns();
-    keep_idle(block, called, phase, returned - called, waited - called);
   }
 
   int warm_up_samples() const override { return burst_ ? 1 : 20; }
@@ -90,31 +85,28 @@ class InterferenceLaunch : public Case {
     return context.device.create_stream(options);
   }
 
+  void launch() { stream_->launch(*kernel_, {1, 1}, nullptr); }
   void launch_and_wait() {
-    stream_->launch(*kernel_, {1, 1}, nullptr);
+    launch();
     stream_->wait();
   }
 
   /// The metrics of the other phases have no value.
-  static void keep_burst(Block& block, std::int64_t begin, Phase phase, double ns) {
-    const auto of = [&](Phase own) { return own == phase ? ns : Block::kMissing; };
-    block.keep(begin, of(Phase::quiet), of(Phase::disturbed), of(Phase::after));
+  static void keep_burst(Block& block, Phase phase, const BurstTimes& times) {
+    const auto of = [&](Phase own) { return own == phase ? times.per_launch_ns : Block::kMissing; };
+    block.keep(times.begin_ns, of(Phase::quiet), of(Phase::disturbed), of(Phase::after));
   }
-  static void keep_idle(Block& block,
-                        std::int64_t begin,
-                        Phase phase,
-                        std::int64_t api,
-                        std::int64_t roundtrip) {
+  static void keep_idle(Block& block, Phase phase, const IdleTimes& times) {
     const auto of = [&](Phase own, std::int64_t ns) {
       return own == phase ? static_cast<double>(ns) : Block::kMissing;
     };
-    block.keep(begin,
-               of(Phase::quiet, api),
-               of(Phase::disturbed, api),
-               of(Phase::after, api),
-               of(Phase::quiet, roundtrip),
-               of(Phase::disturbed, roundtrip),
-               of(Phase::after, roundtrip));
+    block.keep(times.begin_ns,
+               of(Phase::quiet, times.api_ns),
+               of(Phase::disturbed, times.api_ns),
+               of(Phase::after, times.api_ns),
+               of(Phase::quiet, times.roundtrip_ns),
+               of(Phase::disturbed, times.roundtrip_ns),
+               of(Phase::after, times.roundtrip_ns));
   }
 
   bool burst_;

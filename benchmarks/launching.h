@@ -56,25 +56,46 @@ TracedAs traced_by_mode(const CaseName& name);
 /// About `seconds` for either mode, at 4 us a launch.
 double seconds_by_mode(const CaseName& name, Sampling sampling);
 
-/// One launch on an idle stream: keeps api_ns and roundtrip_ns.
+/// One launch on an idle stream.
+struct IdleTimes {
+  std::int64_t begin_ns, api_ns, roundtrip_ns;
+};
 template <class Launch, class Wait>
-void sample_idle(Block& block, Launch&& launch, Wait&& wait) {
+IdleTimes time_idle(Launch&& launch, Wait&& wait) {
   const std::int64_t called = now_ns();
   launch();
   const std::int64_t returned = now_ns();
   wait();
   const std::int64_t waited = now_ns();
-  block.keep(called, returned - called, waited - called);
+  return {called, returned - called, waited - called};
 }
 
-/// `launches` launches and one wait: keeps the time for each.
+/// The same, kept as api_ns and roundtrip_ns.
 template <class Launch, class Wait>
-void sample_burst(Block& block, int launches, Launch&& launch, Wait&& wait) {
+void sample_idle(Block& block, Launch&& launch, Wait&& wait) {
+  const IdleTimes times = time_idle(launch, wait);
+  block.keep(times.begin_ns, times.api_ns, times.roundtrip_ns);
+}
+
+/// `launches` launches and one wait: the time for each.
+struct BurstTimes {
+  std::int64_t begin_ns;
+  double per_launch_ns;
+};
+template <class Launch, class Wait>
+BurstTimes time_burst(int launches, Launch&& launch, Wait&& wait) {
   const std::int64_t begin = now_ns();
   for (int i = 0; i < launches; ++i) launch(i);
   wait();
   const std::int64_t end = now_ns();
-  block.keep(begin, static_cast<double>(end - begin) / launches);
+  return {begin, static_cast<double>(end - begin) / launches};
+}
+
+/// The same, kept as per_launch_ns.
+template <class Launch, class Wait>
+void sample_burst(Block& block, int launches, Launch&& launch, Wait&& wait) {
+  const BurstTimes times = time_burst(launches, launch, wait);
+  block.keep(times.begin_ns, times.per_launch_ns);
 }
 
 /// A case that launches one kernel in the mode that its name says. `launch` is called with nothing.
