@@ -10,6 +10,7 @@
 #include <sstream>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -432,6 +433,15 @@ TEST(RunningProcess, OfATestsRoot) {
   EXPECT_TRUE(facts.libraries[1].deleted);
   EXPECT_EQ(facts.environment, (Environment{{"CUDA_VISIBLE_DEVICES", "1"}}));
   EXPECT_TRUE(look_at_program(14, system, [] { return std::set<pid_t>{14}; }).had_context());
+
+  // As one that calls execve just then.
+  process(16, alive, "");
+  std::thread execve([&] {
+    usleep(20'000);
+    root.write("proc/16/maps", "7f00-7f01 r-xp 00000000 08:01 56     /opt/program\n");
+  });
+  EXPECT_NO_THROW(look_at_program(16, system, {}));
+  execve.join();
 
   for (const auto& [pid, why] : {std::pair(11, "process 11 has ended; it is a zombie"),
                                  std::pair(12, "process 12 is a thread of the kernel"),

@@ -283,7 +283,12 @@ ProgramFacts look_at_program(pid_t pid,
   constexpr useconds_t kBetweenLooks_us = 200'000;
   const SystemFiles proc = processes_of(system);
   std::map<pid_t, ProcessFacts> seen;
-  if (!look_at_process(pid, proc, system, seen[pid])) throw Error(why_not(pid, proc));
+  // While a process calls execve it has no mappings for a moment.
+  constexpr int kLooks = 5;
+  for (int look = 1; !look_at_process(pid, proc, system, seen[pid]); ++look) {
+    if (look == kLooks || !proc.exists(folder_of(pid))) throw Error(why_not(pid, proc));
+    usleep(kBetweenLooks_us / kLooks);
+  }
   usleep(kBetweenLooks_us);
   const std::vector<pid_t> tree = process_tree(pid, proc);
   for (const pid_t member : tree) look_at_process(member, proc, system, seen[member]);
