@@ -15,11 +15,6 @@
 namespace launchgap {
 namespace {
 
-void spin_until(std::int64_t time_ns) {
-  while (now_ns() < time_ns) {
-  }
-}
-
 class Chain : public Case {
  public:
   explicit Chain(const CaseContext& context)

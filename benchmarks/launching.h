@@ -17,6 +17,12 @@ namespace launchgap {
 /// none waits for room.
 inline constexpr int kBurst = 256;
 
+/// What a program does between its launches.
+inline void spin_until(std::int64_t time_ns) {
+  while (now_ns() < time_ns) {
+  }
+}
+
 /// The way by which a device's launches go.
 inline std::vector<std::string> launching_api(Profile, const DeviceFacts& facts) {
   return {std::string(backend_of(facts).launch_api)};

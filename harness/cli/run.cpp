@@ -5,11 +5,13 @@
 #include "harness/cli/json_output.h"
 #include "harness/cli/mistakes.h"
 #include "harness/cli/page.h"
+#include "harness/cli/pattern_option.h"
 #include "harness/cli/what_to_measure.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/doctor/doctor.h"
+#include "harness/measure/patterns.h"
 #include "harness/run/session.h"
 #include "harness/summary/all_tables.h"
 
@@ -27,6 +29,8 @@ struct RunCommandOptions {
   bool no_page = false;
   bool no_observer_effect = false;
   bool keep_events = false;
+  std::vector<std::string> patterns;
+  double kernel_time = 1;
   std::optional<std::string> tool, investigates;
 };
 
@@ -75,6 +79,13 @@ Json examine_machine(bool with_gpus) {
 
 ExitCode run(const RunCommandOptions& options, const std::vector<std::string>& command_line) {
   RunOptions request = options.what.run_options();
+  if (!options.patterns.empty()) {
+    use_patterns(patterns_of(options.patterns, options.kernel_time));
+    // Who asks for a pattern asks for nothing else, unless a filter says so.
+    if (request.filter.empty()) request.filter = "^launch/pattern/";
+  } else if (options.kernel_time != 1) {
+    throw UsageError("--kernel-time goes with --pattern: it stretches the pattern's kernels");
+  }
   request.trace = parse_trace(options.trace);
   request.observer_effect = !options.no_observer_effect;
   request.keep_events = options.keep_events;
@@ -148,6 +159,20 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
                     options->keep_events,
                     "Keep all events of traced runs, for `launchgap export --format chrome-trace`; "
                     "else those around each case's ten slowest samples");
+  command
+      ->add_option("--pattern",
+                   options->patterns,
+                   "Do a recorded step again, and measure nothing else unless --filter is given: a "
+                   "session of `import` or `record` (the step of median length, or the one that "
+                   "follows the colon), a table of operations, or the name of one that ships; may "
+                   "be given for each")
+      ->type_name("SESSION[:STEP]");
+  command
+      ->add_option("--kernel-time",
+                   options->kernel_time,
+                   "The pattern's kernels last so many times as long as they did")
+      ->check(number_between(0.001, 1000))
+      ->capture_default_str();
   command->add_option("-o,--output",
                       options->output,
                       "Folder of the session, new or empty; default: results/<session>");

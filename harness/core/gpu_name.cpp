@@ -33,7 +33,7 @@ bool all_digits(std::string_view text) {
 
 std::string_view form_of(std::string_view word) {
   while (!word.empty() && word.back() >= '0' && word.back() <= '9') word.remove_suffix(1);
-  return word == "SXM" || word == "PCIE" ? word : std::string_view();
+  return word == "SXM" || word == "PCIE" || word == "DGXS" ? word : std::string_view();
 }
 
 std::string_view memory_of(std::string_view word) {

@@ -62,6 +62,7 @@ struct Transfer {
   std::uint32_t stream = 0;
   bool fill = false;
   bool from_host = false;  // a copy, to the device
+  bool to_host = false;    // a copy, from the device
   bool operator==(const Transfer&) const = default;
 };
 
@@ -86,10 +87,20 @@ struct Overhead {
   bool operator==(const Overhead&) const = default;
 };
 
+/// A wait of the host, or of a stream for an event.
 struct Wait {
+  /// What `type` may be, as CUPTI has it.
+  static constexpr std::uint32_t kHostForEvent = 1, kStreamForEvent = 2, kHostForStream = 3,
+                                 kHostForContext = 4;
+  /// A stream that is not told.
+  static constexpr std::uint32_t kNoStream = ~std::uint32_t{0};
+
   std::int64_t begin_ns = 0, end_ns = 0;
   std::uint32_t correlation = 0;
   std::uint32_t type = 0;
+  std::uint32_t stream = kNoStream;        // that waits, or that the host waits for
+  std::uint32_t event_stream = kNoStream;  // in which the event was recorded
+  std::uint32_t recorded_by = 0;           // correlation of the call that did; 0: not told
   bool operator==(const Wait&) const = default;
 };
 

@@ -187,6 +187,11 @@ std::string_view name_of_call(Domain domain, std::uint64_t number) {
   return known == kNumbered.end() ? std::string_view() : known->name;
 }
 
+bool waits_for_device(std::string_view name) {
+  return name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize") ||
+         name.starts_with("cudaThreadSynchronize");
+}
+
 bool is_collective(std::string_view kernel) {
   return kernel.starts_with("nccl");
 }

@@ -22,6 +22,9 @@ std::string_view without_version(std::string_view name);
 /// launches.
 std::string_view name_of_call(activity::Domain domain, std::uint64_t number);
 
+/// A wait for all of a device, by which name a recorder may know it.
+bool waits_for_device(std::string_view name);
+
 /// Of a kernel in which GPUs talk to each other, and wait for each other.
 bool is_collective(std::string_view kernel);
 

@@ -24,6 +24,9 @@ enum class EventField {
   bytes,
   address,
   device_type,
+  sync_kind,  // of a wait; the next two of the event that it waits for
+  event_stream,
+  event_record,
   group,  // from here on of TensorFlow's and JAX's profiler
   step,
   allocator,

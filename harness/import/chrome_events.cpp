@@ -57,6 +57,10 @@ constexpr auto kOverheads = std::to_array<NamedOverhead>({
     {OverheadKind::buffer_request, "Activity Buffer Request", "Buffer Request"},
 });
 
+/// By Wait::type.
+constexpr auto kWaits = std::to_array<std::string_view>(
+    {"Synchronize", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"});
+
 }  // namespace
 
 void ChromeEvents::take(const ChromeEvent& event) {
@@ -94,8 +98,7 @@ void ChromeEvents::take(const ChromeEvent& event) {
           {*begin, end, correlation(event), overhead_named(event[EventField::name])});
       return;
     case Category::wait:
-      process_.trace.waits.push_back({*begin, end, correlation(event), 0});
-      return;
+      return take_wait(event, *begin, end);
     case Category::range:
       process_.ranges.push_back(
           {*begin, end, thread(event), process_.trace.name_index(event[EventField::name].c_str())});
@@ -151,7 +154,29 @@ void ChromeEvents::take_transfer(const ChromeEvent& event,
                                       correlation(event),
                                       stream(event),
                                       fill,
-                                      !fill && event[EventField::name].starts_with(kCopyFromHost)});
+                                      !fill && event[EventField::name].starts_with(kCopyFromHost),
+                                      !fill && event[EventField::name].starts_with(kCopyToHost)});
+}
+
+/// PyTorch's profiler has these where it was asked for them (`enable_cuda_sync_events`). Numbers
+/// that are not known are below zero.
+void ChromeEvents::take_wait(const ChromeEvent& event, std::int64_t begin, std::int64_t end) {
+  activity::Wait wait{begin, end, correlation(event)};
+  wait.type = wait_named(event[EventField::sync_kind]);
+  const auto stream_of = [&](EventField field) {
+    const auto number = natural_of(event[field]);
+    if (!number || *number >= activity::Wait::kNoStream) return activity::Wait::kNoStream;
+    return process_.stream({natural_of(event[EventField::device]).value_or(0),
+                            natural_of(event[EventField::context]).value_or(0),
+                            *number});
+  };
+  if (wait.type != 0) {
+    wait.stream = stream_of(EventField::stream);
+    wait.event_stream = stream_of(EventField::event_stream);
+    if (const auto record = natural_of(event[EventField::event_record]))
+      wait.recorded_by = process_.correlation(*record);
+  }
+  process_.trace.waits.push_back(wait);
 }
 
 void ChromeEvents::take_call(const ChromeEvent& event, std::int64_t begin, std::int64_t end) {
@@ -192,6 +217,15 @@ void ChromeEvents::take_memory(const ChromeEvent& event) {
 std::string_view name_of_overhead(OverheadKind kind) {
   const auto known = std::ranges::find(kOverheads, kind, &NamedOverhead::kind);
   return known == kOverheads.end() ? "Unknown" : known->name;
+}
+
+std::string_view name_of_wait(std::uint32_t type) {
+  return kWaits[type < kWaits.size() ? type : 0];
+}
+
+std::uint32_t wait_named(std::string_view name) {
+  const auto found = std::ranges::find(kWaits, name);
+  return found == kWaits.end() ? 0 : static_cast<std::uint32_t>(found - kWaits.begin());
 }
 
 OverheadKind overhead_named(std::string_view name) {

@@ -34,6 +34,7 @@ class ChromeEvents {
   void take_kernel(const ChromeEvent& event, std::int64_t begin, std::int64_t end);
   void take_transfer(const ChromeEvent& event, std::int64_t begin, std::int64_t end, bool fill);
   void take_call(const ChromeEvent& event, std::int64_t begin, std::int64_t end);
+  void take_wait(const ChromeEvent& event, std::int64_t begin, std::int64_t end);
   void take_memory(const ChromeEvent& event);
 
   Recording& recording_;
@@ -48,12 +49,17 @@ class ChromeEvents {
 /// The category of a graph that was recorded as a whole; launchgap's own.
 inline constexpr std::string_view kWholeGraph = "launchgap_graph";
 
-/// How a copy from the host to the device begins.
+/// How copies between host and device begin.
 inline constexpr std::string_view kCopyFromHost = "Memcpy HtoD";
+inline constexpr std::string_view kCopyToHost = "Memcpy DtoH";
 
 /// As Kineto names overheads, and back: any name with such a part.
 std::string_view name_of_overhead(activity::OverheadKind kind);
 activity::OverheadKind overhead_named(std::string_view name);
+
+/// As Kineto names kinds of waits, Wait::type; "Synchronize" and 0 where it is none of them.
+std::string_view name_of_wait(std::uint32_t type);
+std::uint32_t wait_named(std::string_view name);
 
 /// The name of a launch call by which tools know it: "cudaLaunchKernel" of
 /// "__cudaLaunchKernel_ptsz".

@@ -109,6 +109,7 @@ class Exporter {
            transfer.fill ? "gpu_memset" : "gpu_memcpy",
            transfer.fill        ? "Memset (Device)"
            : transfer.from_host ? kCopyFromHost
+           : transfer.to_host   ? kCopyToHost
                                 : "Memcpy",
            transfer,
            fmt::format(R"(, "bytes": {})", transfer.bytes));
@@ -117,8 +118,7 @@ class Exporter {
       work(process, kWholeGraph, "graph", graph, fmt::format(R"(, "graph id": {})", graph.graph));
     for (const activity::Overhead& overhead : process.trace.overheads)
       of_host("overhead", name_of_overhead(overhead.kind), overhead, overhead.correlation);
-    for (const activity::Wait& wait : process.trace.waits)
-      of_host("cuda_sync", "Synchronize", wait, wait.correlation);
+    for (const activity::Wait& wait : process.trace.waits) add(process, wait);
     for (const activity::Memory& memory : process.trace.memory) add(memory);
     for (const Allocation& allocation : process.allocations) add(allocation);
     for (const Range& range : process.ranges) {
@@ -242,6 +242,25 @@ class Exporter {
                std::uint32_t correlation) {
     if (slice(category, name, event))
       append(R"(, "pid": -1, "tid": 0, "args": {{"correlation": {}}}}})", correlation);
+  }
+
+  /// With what it was for, where that is known.
+  void add(const Process& process, const activity::Wait& wait) {
+    if (!slice("cuda_sync", name_of_wait(wait.type), wait)) return;
+    append(R"(, "pid": -1, "tid": 0, "args": {{"correlation": {})", wait.correlation);
+    if (wait.type != 0) append(R"(, "cuda_sync_kind": {})", json_text(name_of_wait(wait.type)));
+    if (wait.stream < process.streams.size()) {
+      const Stream& stream = process.streams[wait.stream];
+      append(R"(, "device": {}, "context": {}, "stream": {})",
+             stream.gpu,
+             stream.context,
+             stream.number);
+    }
+    if (wait.event_stream < process.streams.size())
+      append(R"(, "wait_on_stream": {})", process.streams[wait.event_stream].number);
+    if (wait.recorded_by != 0)
+      append(R"(, "wait_on_cuda_event_record_corr_id": {})", wait.recorded_by);
+    append("}}}}");
   }
 
   /// Of memory that was given, or (`release`) given back.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/text.h"
+#include "harness/import/call_names.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::recording {
@@ -131,12 +132,6 @@ bool is_far(std::int64_t time_ns) {
 }
 
 using activity::Call;
-
-/// A wait for all of a device, by which name a recorder may know it.
-bool waits_for_device(std::string_view name) {
-  return name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize") ||
-         name.starts_with("cudaThreadSynchronize");
-}
 
 /// A launch with its kernels' times.
 struct Delay {

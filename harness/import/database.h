@@ -17,6 +17,7 @@ namespace launchgap::recording {
 
 /// The number of a copy from the host, as recorders have it of CUPTI.
 inline constexpr std::int64_t kHostToDevice = 1;
+inline constexpr std::int64_t kDeviceToHost = 2;
 
 class Database {
  public:

@@ -165,7 +165,8 @@ struct Kind<activity::Transfer> {
                                          column<Event, &Event::stream>("stream"),
                                          column<Event, &Event::bytes>("bytes"),
                                          column<Event, &Event::fill>("fill"),
-                                         later_column<Event, &Event::from_host>("from_host")});
+                                         later_column<Event, &Event::from_host>("from_host"),
+                                         later_column<Event, &Event::to_host>("to_host")});
   static auto& list(auto& process) { return process.trace.transfers; }
 };
 
@@ -202,7 +203,10 @@ struct Kind<activity::Wait> {
       std::to_array<EventColumn<Event>>({begin_column<Event, &Event::begin_ns>(),
                                          end_column<Event>(),
                                          column<Event, &Event::correlation>("correlation"),
-                                         column<Event, &Event::type>("type")});
+                                         column<Event, &Event::type>("type"),
+                                         later_column<Event, &Event::stream>("stream"),
+                                         later_column<Event, &Event::event_stream>("event_stream"),
+                                         later_column<Event, &Event::recorded_by>("recorded_by")});
   static auto& list(auto& process) { return process.trace.waits; }
 };
 

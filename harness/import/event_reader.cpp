@@ -60,6 +60,11 @@ void check_indices(const Process& process) {
   }
   for (const auto& transfer : process.trace.transfers)
     check(transfer.stream, process.streams.size(), "stream");
+  for (const auto& wait : process.trace.waits) {
+    for (const std::uint32_t stream : {wait.stream, wait.event_stream}) {
+      if (stream != activity::Wait::kNoStream) check(stream, process.streams.size(), "stream");
+    }
+  }
   for (const auto& graph : process.trace.graphs)
     check(graph.stream, process.streams.size(), "stream");
   for (const auto& allocation : process.allocations) {

@@ -282,7 +282,8 @@ class NsysReader {
                                          correlation(process, rows, 5),
                                          process.stream(stream(rows, 2, 3, 4)),
                                          fill,
-                                         !fill && rows.integer(8) == kHostToDevice});
+                                         !fill && rows.integer(8) == kHostToDevice,
+                                         !fill && rows.integer(8) == kDeviceToHost});
     });
   }
 
@@ -308,13 +309,24 @@ class NsysReader {
 
   void read_waits() {
     need(kWaits, {"start", "end"});
-    SqliteStatement rows =
-        database_.select(kWaits, {"start", "end", "correlationId", "globalPid", "syncType"});
+    SqliteStatement rows = database_.select(kWaits,
+                                            {"start",
+                                             "end",
+                                             "correlationId",
+                                             "globalPid",
+                                             "syncType",
+                                             "deviceId",
+                                             "contextId",
+                                             "streamId"});
     each_record(rows, 3, [&](Process& process) {
-      process.trace.waits.push_back({rows.integer(0),
-                                     rows.integer(1),
-                                     correlation(process, rows, 2),
-                                     static_cast<std::uint32_t>(rows.integer(4))});
+      activity::Wait wait{rows.integer(0),
+                          rows.integer(1),
+                          correlation(process, rows, 2),
+                          static_cast<std::uint32_t>(rows.integer(4))};
+      const bool of_stream = rows.has(5) && rows.has(6) && rows.has(7) && rows.integer(7) >= 0 &&
+                             rows.integer(7) < activity::Wait::kNoStream;
+      if (of_stream) wait.stream = process.stream(stream(rows, 5, 6, 7));
+      process.trace.waits.push_back(wait);
     });
   }
 

@@ -175,7 +175,8 @@ class NvprofReader {
            process_.correlation(static_cast<std::uint64_t>(rows.integer(5))),
            stream(rows, 2, 3, 4),
            fill,
-           !fill && rows.integer(7) == kHostToDevice});
+           !fill && rows.integer(7) == kHostToDevice,
+           !fill && rows.integer(7) == kDeviceToHost});
     }
   }
 

@@ -211,8 +211,14 @@ void ProfiledEvents::take_of_gpu(std::uint64_t gpu,
   if (!kernel && (copy || fill)) {
     const std::string_view details = copy ? event.copy_details : event.fill_details;
     const auto bytes = detail(details, copy ? "size:" : "num_bytes:");
-    trace.transfers.push_back(
-        {event.begin_ns, event.end_ns, bytes.value_or(0), correlation, index, !copy});
+    trace.transfers.push_back({event.begin_ns,
+                               event.end_ns,
+                               bytes.value_or(0),
+                               correlation,
+                               index,
+                               !copy,
+                               copy && event.name.ends_with("H2D"),
+                               copy && event.name.ends_with("D2H")});
   } else if (!kernel && event.name.starts_with("CudaGraph")) {
     trace.graphs.push_back({event.begin_ns, event.end_ns, correlation, 0, index});
   } else {

@@ -230,6 +230,7 @@ class RawReader {
       }
       case RawTag::copy:
       case RawTag::copy_from_host:
+      case RawTag::copy_to_host:
       case RawTag::fill: {
         activity::Transfer transfer;
         take_times(entries, transfer);
@@ -237,6 +238,7 @@ class RawReader {
         transfer.bytes = entries.number();
         transfer.fill = static_cast<RawTag>(tag) == RawTag::fill;
         transfer.from_host = static_cast<RawTag>(tag) == RawTag::copy_from_host;
+        transfer.to_host = static_cast<RawTag>(tag) == RawTag::copy_to_host;
         process_->trace.transfers.push_back(transfer);
         return;
       }

@@ -88,6 +88,7 @@ enum class RawTag : std::uint8_t {
   failed_call,  // as a call, which returned an error
   failed_runtime_call,
   copy_from_host,  // as a copy
+  copy_to_host,    // the same
 };
 
 /// A fuzzer takes every block as whole, or it would see none from within.

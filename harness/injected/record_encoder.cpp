@@ -51,9 +51,10 @@ void RecordEncoder::encode(std::uint8_t* buffer, std::size_t valid_bytes) {
         kernel(as<KernelActivity>(record));
         break;
       case kMemcpy:
-        transfer(
-            as<TransferActivity>(record),
-            is_from_host(as<TransferActivity>(record)) ? RawTag::copy_from_host : RawTag::copy);
+        transfer(as<TransferActivity>(record),
+                 is_from_host(as<TransferActivity>(record)) ? RawTag::copy_from_host
+                 : is_to_host(as<TransferActivity>(record)) ? RawTag::copy_to_host
+                                                            : RawTag::copy);
         break;
       case kMemset:
         transfer(as<TransferActivity>(record), RawTag::fill);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/pattern.h"
 #include "harness/device/facts.h"
 #include "harness/record/fields.h"
 
@@ -223,6 +224,7 @@ struct SessionRecord {
   std::optional<std::vector<RecordingCost>> recording_costs;
   std::optional<std::vector<TunedKernel>> tuned;  // of a session of tuners' files
   std::optional<PublishedSheets> published;       // of one of published tables
+  std::vector<PatternOrigin> patterns;            // that were measured; patterns/<name>.csv
 
   static void fields(auto& self, auto&& field) {
     field("session_id", self.session_id);
@@ -249,6 +251,7 @@ struct SessionRecord {
     field("recording_costs", self.recording_costs);
     field("tuned", self.tuned);
     field("published", self.published);
+    field.unless_empty("patterns", self.patterns);
   }
 };
 

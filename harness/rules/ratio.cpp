@@ -59,6 +59,19 @@ std::optional<PooledRatio> pooled_ratio(std::span<const double> a,
   return pooled;
 }
 
+Verdict time_verdict(RatioVerdict verdict) {
+  switch (verdict) {
+    case RatioVerdict::more:
+      return Verdict::slower;
+    case RatioVerdict::less:
+      return Verdict::faster;
+    case RatioVerdict::same:
+      return Verdict::same;
+    default:
+      return Verdict::cannot_tell;
+  }
+}
+
 Ratio ratio_of(std::span<const double> medians, std::span<const double> reference) {
   Ratio result;
   result.runs = medians.size();

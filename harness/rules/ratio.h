@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "harness/core/verdict.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::rules {
@@ -40,6 +41,9 @@ enum class RatioVerdict {
   more,
   less,
 };
+
+/// Of times, the first of which is judged.
+Verdict time_verdict(RatioVerdict verdict);
 
 inline constexpr std::size_t kRunsForAClaim = 3;
 

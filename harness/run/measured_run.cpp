@@ -19,6 +19,7 @@
 #include "harness/import/launch_tail.h"
 #include "harness/measure/loop.h"
 #include "harness/measure/nvtx.h"
+#include "harness/measure/patterns.h"
 #include "harness/measure/telemetry.h"
 #include "harness/measure/warm_up.h"
 #include "harness/record/records.h"
@@ -442,6 +443,9 @@ class MeasuredRun {
 }  // namespace
 
 void measure(const job::Run& job) {
+  std::vector<Pattern> patterns;
+  for (const std::string& file : job.patterns) patterns.push_back(read_pattern(file));
+  if (!patterns.empty()) use_patterns(std::move(patterns));
   MeasuredRun(job).measure_all();
 }
 

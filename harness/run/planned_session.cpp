@@ -14,6 +14,7 @@
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/backend.h"
+#include "harness/measure/patterns.h"
 #include "harness/run/filter.h"
 #include "harness/run/planner.h"
 #include "harness/run/process.h"
@@ -121,6 +122,7 @@ PlannedSession plan_session(const RunOptions& options) {
                     variable.effect));
   }
   session.devices = select_devices(session.machine, options.devices);
+  check_patterns_fit(session.devices);
   const bool any_gpu = std::ranges::any_of(session.devices, is_usable_gpu);
   const bool traced = options.trace != TraceOption::off;
   if (!traced) {

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "harness/core/case_name.h"
 #include "harness/core/clock.h"
 #include "harness/core/stop.h"
 #include "harness/core/version.h"
 #include "harness/device/backend.h"
+#include "harness/measure/patterns.h"
 #include "harness/run/device_lock.h"
 #include "harness/run/driver_keeper.h"
 #include "harness/run/process.h"
@@ -61,14 +64,20 @@ SessionRecord describe(const PlannedSession& session) {
   if (const auto& subject = session.options.investigates)
     record.investigates = {.session_id = *subject, .case_name = only_case(session.plan)};
   for (const std::string& note : session.machine.notes) record.notes.push_back({.text = note});
+  std::set<std::string> patterns;
   for (const Batch& batch : session.plan.batches) {
     for (const PlannedRun& run : batch) {
       PlanEntry entry{
           run.device, run.replicate, std::string(name_of(run.arm)), run.process_config, {}};
-      for (const PlannedCase& planned : run.cases) entry.cases.push_back(planned.name);
+      for (const PlannedCase& planned : run.cases) {
+        entry.cases.push_back(planned.name);
+        const CaseName name = CaseName::parse(planned.name);
+        if (const std::string* const pattern = name.find("pattern")) patterns.insert(*pattern);
+      }
       record.plan.push_back(std::move(entry));
     }
   }
+  for (const std::string& name : patterns) record.patterns.push_back(pattern_named(name).origin);
   return record;
 }
 
@@ -116,6 +125,7 @@ class Session {
   SessionResult run() {
     result_.folder = folder_.path();
     folder_.write("running", session_.devices);
+    patterns_ = folder_.keep_patterns();
     const SignalWatch watch;
     bool whole = true;
     try {
@@ -283,6 +293,7 @@ class Session {
     job.cases = start.cases;
     job.skipped = start.skipped;
     job.tool = session_.options.tool;
+    job.patterns = patterns_;
     if (planned.process_config.loading() == CodeLoading::jit_cached) {
       const JitCaches::Warmed warmed =
           jit_caches_.warm(run.device, planned.process_config, kProbeTimeoutS);
@@ -326,6 +337,7 @@ class Session {
 
   PlannedSession session_;
   SessionFolder folder_;
+  std::vector<std::string> patterns_;  // their files in the folder
   Progress progress_;
   SessionResult result_;
   std::vector<DeviceLock> locks_;

@@ -12,6 +12,7 @@
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
 #include "harness/device/backend.h"
+#include "harness/measure/patterns.h"
 #include "harness/record/records.h"
 
 namespace launchgap {
@@ -54,6 +55,19 @@ void SessionFolder::write_last(const char* state, const std::vector<DeviceFacts>
     }
     throw;
   }
+}
+
+std::vector<std::string> SessionFolder::keep_patterns() const {
+  std::vector<std::string> files;
+  if (record_.patterns.empty()) return files;
+  std::error_code failed;
+  fs::create_directories(path_ / "patterns", failed);  // that it cannot be, writing says
+  for (const PatternOrigin& origin : record_.patterns) {
+    const fs::path file = fs::absolute(path_) / "patterns" / (origin.name + ".csv");
+    files.push_back(file.string());
+    write_file(file, pattern_text(pattern_named(origin.name)));
+  }
+  return files;
 }
 
 fs::path SessionFolder::records(const PlannedRun& run,

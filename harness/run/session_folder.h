@@ -29,6 +29,9 @@ class SessionFolder {
   /// WriteError, after that, if there was no room.
   void write_last(const char* state, const std::vector<DeviceFacts>& devices);
 
+  /// Writes the operations of its patterns, each to a file of its own. Throws WriteError.
+  std::vector<std::string> keep_patterns() const;
+
   /// The records of one worker.
   std::filesystem::path records(const PlannedRun& run,
                                 const DeviceFacts& device,

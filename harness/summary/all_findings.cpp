@@ -9,6 +9,7 @@
 #include "harness/summary/fallback.h"
 #include "harness/summary/layout_kernels.h"
 #include "harness/summary/night_findings.h"
+#include "harness/summary/pattern_findings.h"
 #include "harness/summary/selections.h"
 #include "harness/summary/session_findings.h"
 #include "harness/summary/table_makers.h"
@@ -48,6 +49,7 @@ std::vector<Finding> all_findings(const TableInputs& inputs) {
   add(cliff_findings(session));
   add(causes(session));
   add(advice(session, inputs.rows));
+  add(pattern_findings(session, pattern_rows(session, inputs.rows)));
   add(fallback_findings(session, fallback_costs(session, inputs.rows)));
   sort_findings(all);
   return all;

@@ -210,6 +210,8 @@ const std::vector<Table>& all_tables() {
       replay_epochs_table(),
       blocking_table(),
       interference_table(),
+      patterns_table(),
+      predicted_patterns_table(),
       slow_causes_table(),
       run_factors_table(),
       ceilings_table(),

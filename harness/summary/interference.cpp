@@ -176,16 +176,7 @@ std::optional<stats::Interval> InterferenceRow::added_interval_ns() const {
 }
 
 std::string_view InterferenceRow::verdict() const {
-  switch (ratio.verdict) {
-    case rules::RatioVerdict::more:
-      return name_of(Verdict::slower);
-    case rules::RatioVerdict::less:
-      return name_of(Verdict::faster);
-    case rules::RatioVerdict::same:
-      return name_of(Verdict::same);
-    default:
-      return name_of(Verdict::cannot_tell);
-  }
+  return name_of(rules::time_verdict(ratio.verdict));
 }
 
 std::vector<InterferenceRow> interference_rows(const SessionData& session) {

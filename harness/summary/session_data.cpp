@@ -380,6 +380,25 @@ bool SessionData::has_arm(std::string_view arm) const {
   return std::ranges::any_of(runs, [&](const RunInfo& run) { return run.arm == arm; });
 }
 
+namespace {
+
+/// Those whose operations can be read.
+void read_patterns(SessionData& session, std::vector<PatternOrigin>& origins) {
+  for (PatternOrigin& origin : origins) {
+    try {
+      // A name from a file leads nowhere else.
+      Pattern pattern =
+          read_pattern(session.folder / "patterns" / (pattern_name(origin.name) + ".csv"));
+      pattern.origin = std::move(origin);
+      session.patterns.push_back(std::move(pattern));
+    } catch (const Error& error) {
+      session.problems.push_back(fmt::format("a pattern cannot be read: {}", error.what()));
+    }
+  }
+}
+
+}  // namespace
+
 SessionData read_session(const fs::path& folder) {
   SessionData session;
   session.folder = folder;
@@ -402,6 +421,7 @@ SessionData read_session(const fs::path& folder) {
   drop_failed_samples(session);
   add_planned_cases(session, record.plan, folder_unread ? "its records cannot be read" : "");
   read_replays(session);
+  read_patterns(session, record.patterns);
   if (record.published) read_published(session, *record.published);
   return session;
 }

@@ -202,6 +202,7 @@ struct SessionData {
   std::vector<JobInfo> jobs;
   std::vector<ReplayInfo> replays;
   std::vector<RecordingCost> recording_costs;
+  std::vector<Pattern> patterns;           // recorded steps that were done again
   std::vector<TunedKernel> tuned;          // whose times are in tuning/
   std::vector<PublishedOrigin> origins;    // of published values
   std::vector<PublishedValues> published;  // that are too many to be cases

@@ -101,4 +101,8 @@ Table run_factors_table();
 // interference.cpp: what makes launches slower
 Table interference_table();
 
+// patterns.cpp: replays of recorded steps
+Table patterns_table();
+Table predicted_patterns_table();
+
 }  // namespace launchgap

@@ -35,6 +35,7 @@ from . import (
     nights,
     observer,
     parts,
+    patterns,
     plots,
     ranks,
     recorded,
@@ -63,6 +64,7 @@ SECTIONS = (
     observer,
     blocking,
     interference,
+    patterns,
     cliffs,
     kernels,
 )

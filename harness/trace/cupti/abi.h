@@ -207,9 +207,12 @@ struct TransferActivity {
   std::uint32_t device, context, stream;
   std::uint32_t correlation;
 };
-/// Of a copy: CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, in a byte with others behind it.
+/// Of a copy: CUPTI_ACTIVITY_MEMCPY_KIND_HTOD and _DTOH, in a byte with others behind it.
 constexpr bool is_from_host(const TransferActivity& copy) {
   return (copy.how & 0xff) == 1;
+}
+constexpr bool is_to_host(const TransferActivity& copy) {
+  return (copy.how & 0xff) == 2;
 }
 static_assert(offsetof(TransferActivity, device) == 32 && sizeof(TransferActivity) == 48);
 

@@ -1,0 +1,45 @@
+// The pattern of a recorded step: its calls, with the host's own time between them and what the GPU
+// did for each.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "harness/core/pattern.h"
+#include "harness/import/recording.h"
+
+namespace launchgap::recording {
+
+/// Which step: "12", "ProfilerStep#12", or the name alone, for the step whose duration is the
+/// median of all of that name; empty: the same of PyTorch's steps or, where there are none, all of
+/// the recording.
+struct WantedStep {
+  std::string name;  // empty: the usual
+  std::optional<std::uint64_t> number;
+
+  static WantedStep parse(std::string_view text);
+};
+
+/// What a process did for the GPU that it launched most on, from `begin_ns` to `end_ns` of the
+/// host's clock.
+///
+/// A call is done again as it was made, on the streams that it was made for. All else of the host's
+/// time is a gap: the program itself, and calls that cannot be done again. A wait is for what the
+/// recorder says; where it says nothing, for the stream that was done last of those that were done
+/// when the wait returned, or for the last work that was done. Work from before is `ahead`.
+/// `origin.remarks` says what was not recorded, and how many operations it concerns. Throws Error
+/// where nothing can be done again, and for what check_pattern() refuses.
+Pattern pattern_of(const Process& process,
+                   std::span<const Gpu> gpus,
+                   std::int64_t begin_ns,
+                   std::int64_t end_ns);
+
+/// The same of a step of a session that `import` or `record` made, or of one of its files of events
+/// (events/….jsonl.gz). Throws Error that says which steps there are.
+Pattern pattern_of_session(const std::filesystem::path& place, const WantedStep& wanted);
+
+}  // namespace launchgap::recording

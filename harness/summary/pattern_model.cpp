@@ -1,0 +1,122 @@
+#include "harness/summary/pattern_model.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+namespace launchgap {
+namespace {
+
+class Walk {
+ public:
+  explicit Walk(const LaunchCosts& costs) : costs_(costs), streams_(kMostPatternStreams) {}
+
+  double run(const Pattern& pattern) {
+    for (const PatternOperation& one : pattern.operations) take(one);
+    for (const StreamTime& stream : streams_) {
+      if (stream.used) wait_until(stream.ready_ns);
+    }
+    return host_ns_;
+  }
+
+ private:
+  struct StreamTime {
+    double ready_ns = 0;         // when all that it was given is done
+    std::deque<double> ends_ns;  // of what it was given last
+    bool used = false;
+  };
+
+  void take(const PatternOperation& one) {
+    host_ns_ += costs_.gap_factor * static_cast<double>(one.gap_ns);
+    StreamTime& stream = streams_[one.stream];
+    const bool same_graph =
+        one.action == PatternAction::kernel && one.number != 0 && one.number == graph_;
+    graph_ = one.action == PatternAction::kernel ? one.number : 0;
+    switch (one.action) {
+      case PatternAction::ahead:
+        stream.ready_ns += costs_.kernel_factor * static_cast<double>(one.device_ns);
+        stream.used = true;
+        return;
+      case PatternAction::kernel:
+        if (!same_graph) call(one, stream);
+        return work(
+            stream,
+            costs_.kernel_factor * static_cast<double>(one.device_ns) + costs_.kernel_excess_ns);
+      case PatternAction::copy_to_device:
+      case PatternAction::copy_to_host:
+      case PatternAction::copy:
+      case PatternAction::fill:
+        call(one, stream);
+        work(stream, costs_.copy_factor * static_cast<double>(one.device_ns));
+        if (one.blocks) wait_until(stream.ready_ns);
+        return;
+      case PatternAction::wait:
+        return wait_until(one.number == 0 ? stream.ready_ns : events_[one.number]);
+      case PatternAction::wait_all: {
+        double last = 0;
+        for (const StreamTime& other : streams_) last = std::max(last, other.ready_ns);
+        return wait_until(last);
+      }
+      case PatternAction::allocate:
+      case PatternAction::release:
+        host_ns_ += costs_.allocation_ns.value_or(static_cast<double>(one.call_ns));
+        return;
+      case PatternAction::record_event:
+        events_[one.number] = stream.ready_ns;
+        return;
+      case PatternAction::wait_event:
+        stream.ready_ns = std::max(stream.ready_ns, events_[one.number]);
+        return;
+    }
+  }
+
+  void call(const PatternOperation& one, StreamTime& stream) {
+    if (stream.ends_ns.size() >= kLaunchQueue) {
+      host_ns_ = std::max(host_ns_, stream.ends_ns.front());
+      stream.ends_ns.pop_front();
+    }
+    // What a recorded call waited, it waited for the work that is ahead of it here too.
+    const double recorded = one.blocks ? 0 : static_cast<double>(one.call_ns);
+    host_ns_ += costs_.call_ns.value_or(recorded);
+    starts_ns_ = host_ns_ + costs_.start_ns;
+  }
+
+  void work(StreamTime& stream, double duration_ns) {
+    stream.used = true;
+    stream.ready_ns = std::max(stream.ready_ns, starts_ns_) + duration_ns;
+    stream.ends_ns.push_back(stream.ready_ns);
+    if (stream.ends_ns.size() > kLaunchQueue) stream.ends_ns.pop_front();
+  }
+
+  void wait_until(double done_ns) {
+    if (done_ns > host_ns_) host_ns_ = done_ns + costs_.wake_ns;
+  }
+
+  const LaunchCosts& costs_;
+  std::vector<StreamTime> streams_;
+  std::unordered_map<std::uint32_t, double> events_;
+  double host_ns_ = 0, starts_ns_ = 0;
+  std::uint32_t graph_ = 0;
+};
+
+}  // namespace
+
+LaunchCosts free_launches() {
+  LaunchCosts costs;
+  costs.call_ns = 0;
+  costs.allocation_ns = 0;
+  return costs;
+}
+
+LaunchCosts work_alone() {
+  LaunchCosts costs = free_launches();
+  costs.gap_factor = 0;
+  return costs;
+}
+
+double modelled_ns(const Pattern& pattern, const LaunchCosts& costs) {
+  return Walk(costs).run(pattern);
+}
+
+}  // namespace launchgap

@@ -1,0 +1,492 @@
+#include "harness/summary/patterns.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/core/csv_table.h"
+#include "harness/core/gpu_name.h"
+#include "harness/device/backend.h"
+#include "harness/stats/stats.h"
+#include "harness/summary/pattern_model.h"
+#include "harness/summary/published.h"
+#include "harness/summary/table.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::string_view kPatternBenchmark = "launch/pattern";
+
+/// Of a step that takes so long with these lengths of kernels and copies.
+PatternRow::Savings savings_of(const Pattern& pattern,
+                               double total_ns,
+                               const LaunchCosts& lengths) {
+  const auto with_lengths = [&](LaunchCosts costs) {
+    costs.kernel_factor = lengths.kernel_factor;
+    costs.kernel_excess_ns = lengths.kernel_excess_ns;
+    costs.copy_factor = lengths.copy_factor;
+    return costs;
+  };
+  const double alone = modelled_ns(pattern, with_lengths(work_alone()));
+  const double free = modelled_ns(pattern, with_lengths(free_launches()));
+  const auto program = static_cast<double>(totals_of(pattern).gaps_ns);
+  return {total_ns, alone, free - program, free - alone, total_ns - free};
+}
+
+const Pattern* pattern_of(const SessionData& session, const CaseName& name) {
+  const std::string* const wanted = name.find("pattern");
+  if (!wanted) return nullptr;
+  const auto found = std::ranges::find(
+      session.patterns, *wanted, [](const Pattern& pattern) -> const std::string& {
+        return pattern.origin.name;
+      });
+  return found == session.patterns.end() ? nullptr : &*found;
+}
+
+/// The rows of a session's patterns, by case.
+class Rows {
+ public:
+  explicit Rows(const std::vector<SummaryRow>& rows) {
+    for (const SummaryRow& row : rows) {
+      if (row.key.name.benchmark == kPatternBenchmark && row.p50)
+        by_metric_[row.metric][row.key] = &row;
+    }
+  }
+  const std::map<CaseKey, const SummaryRow*>& of(const std::string& metric) {
+    return by_metric_[metric];
+  }
+  const SummaryRow* find(const std::string& metric, const CaseKey& key) {
+    const auto& rows = of(metric);
+    const auto found = rows.find(key);
+    return found == rows.end() ? nullptr : found->second;
+  }
+  std::optional<double> median(const std::string& metric, const CaseKey& key) {
+    const SummaryRow* const row = find(metric, key);
+    return row ? row->p50 : std::nullopt;
+  }
+
+ private:
+  std::map<std::string, std::map<CaseKey, const SummaryRow*>> by_metric_;
+};
+
+CaseKey with_mode(CaseKey key, std::string_view mode) {
+  for (auto& [axis, value] : key.name.params) {
+    if (axis == "mode") value = mode;
+  }
+  return key;
+}
+
+PatternRow row_of(const Pattern& pattern,
+                  const DeviceFacts* device,
+                  const SummaryRow& time,
+                  Rows& rows) {
+  PatternRow row;
+  row.key = time.key;
+  row.pattern = &pattern;
+  row.runs = time.runs;
+  row.samples = time.n;
+  row.p50_ns = *time.p50;
+  row.calls_ns = rows.median("pattern_calls_ns", time.key);
+  row.waits_ns = rows.median("pattern_waits_ns", time.key);
+  row.kernel_excess_ns = rows.median("kernel_excess_ns", time.key);
+  row.copy_factor = rows.median("copy_factor", time.key);
+  const bool eager = time.key.name.at("mode") == "eager";
+  if (eager) {
+    if (device && runs_streams_at_once(pattern, *device)) {
+      LaunchCosts lengths;
+      lengths.kernel_excess_ns = std::max(0.0, row.kernel_excess_ns.value_or(0));
+      lengths.copy_factor = row.copy_factor.value_or(1);
+      row.savings = savings_of(pattern, row.p50_ns, lengths);
+      row.bound_by = bound_of(*row.savings);
+      for (const double median : time.run_medians)
+        row.bound_in_runs.push_back(bound_of(savings_of(pattern, median, lengths)));
+    }
+    const PatternOrigin& origin = pattern.origin;
+    if (origin.recorded_ns && *origin.recorded_ns > 0 && origin.kernel_factor == 1) {
+      const std::array recorded = {static_cast<double>(*origin.recorded_ns)};
+      row.agreement = rules::pooled_ratio(time.run_medians, recorded);
+    }
+  } else if (const SummaryRow* const reference =
+                 rows.find("pattern_ns", with_mode(time.key, "eager"))) {
+    row.by_eager = rules::ratio_of(time.run_medians, reference->run_medians);
+  }
+  return row;
+}
+
+// --- Another generation ---
+
+struct Board {
+  BoardName name;
+  std::string gpu;
+  double tflops = 0, bandwidth_gbs = 0;
+};
+
+/// Of data/generations.csv, with the rate of plain FP32 by data/unit_rates.csv.
+const std::vector<Board>& boards() {
+  static const std::vector<Board> all = [] {
+    const CsvTable rates = CsvTable::parse(embedded_table("unit_rates.csv"), "data/unit_rates.csv");
+    std::map<std::string, double> per_clock;
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      if (rates.at(i, "type") == "fp32")
+        per_clock[rates.at(i, "compute_capability")] = rates.number(i, "flop_per_sm_clock");
+    }
+    const CsvTable table =
+        CsvTable::parse(embedded_table("generations.csv"), "data/generations.csv");
+    std::vector<Board> read;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const auto rate = per_clock.find(table.at(i, "compute_capability"));
+      if (rate == per_clock.end() || table.at(i, "bandwidth_gbs").empty()) continue;
+      constexpr double kTeraPerMega = 1e-6;
+      read.push_back(
+          {parse_board_name(table.at(i, "gpu")),
+           table.at(i, "gpu"),
+           table.number(i, "sm_count") * table.number(i, "boost_mhz") * rate->second * kTeraPerMega,
+           table.number(i, "bandwidth_gbs")});
+    }
+    return read;
+  }();
+  return all;
+}
+
+const Board* board_named(const std::string& gpu) {
+  const BoardName asked = parse_board_name(gpu);
+  const Board* same_model = nullptr;
+  for (const Board& board : boards()) {
+    if (is_board(asked, board.name)) return &board;
+    if (!same_model && !asked.model.empty() && asked.model == board.name.model) same_model = &board;
+  }
+  return same_model;
+}
+
+double median(std::vector<double>& values) {
+  std::ranges::sort(values);
+  return *stats::quantile(values, 0.5);
+}
+
+struct RecordedLaunches {
+  double call_ns, call_to_kernel_ns;
+};
+
+/// Of the recordings of a model the one whose launches came to their kernels fastest: its recorder
+/// cost the least.
+std::optional<RecordedLaunches> recorded_launches(const Board& board) {
+  const CsvTable table =
+      CsvTable::parse(embedded_table("recorded_launches.csv"), "data/recorded_launches.csv");
+  std::optional<RecordedLaunches> least;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const bool known =
+        !table.at(i, "call_p50_ns").empty() && !table.at(i, "call_to_kernel_p50_ns").empty();
+    if (!known || parse_board_name(table.at(i, "gpu")).model != board.name.model) continue;
+    const RecordedLaunches own{table.number(i, "call_p50_ns"),
+                               table.number(i, "call_to_kernel_p50_ns")};
+    if (!least || own.call_to_kernel_ns < least->call_to_kernel_ns) least = own;
+  }
+  return least;
+}
+
+/// The medians of what was published of launches on a model, or what was recorded.
+std::optional<GenerationCosts> costs_of(const Board& board) {
+  GenerationCosts costs;
+  costs.gpu = board.gpu;
+  costs.tflops = board.tflops;
+  costs.bandwidth_gbs = board.bandwidth_gbs;
+  std::vector<double> calls, roundtrips;
+  for (const LaunchAnchor& anchor : launch_anchors()) {
+    if (parse_board_name(anchor.gpu).model != board.name.model) continue;
+    if (anchor.quantity == "launch_throughput") calls.push_back(anchor.ns);
+    if (anchor.quantity == "launch_sync_roundtrip") roundtrips.push_back(anchor.ns);
+  }
+  costs.published = !calls.empty() && !roundtrips.empty();
+  if (!costs.published) {
+    const std::optional<RecordedLaunches> recorded = recorded_launches(board);
+    if (!recorded) return std::nullopt;
+    costs.call_ns = recorded->call_ns;
+    // A kernel may begin before its call returns.
+    costs.roundtrip_ns = std::max(recorded->call_ns, recorded->call_to_kernel_ns);
+    return costs;
+  }
+  costs.call_ns = median(calls);
+  costs.roundtrip_ns = median(roundtrips);
+  return costs;
+}
+
+LaunchCosts launch_costs(const GenerationCosts& costs, double kernel_factor) {
+  LaunchCosts result;
+  result.call_ns = costs.call_ns;
+  result.wake_ns = std::max(0.0, costs.roundtrip_ns - costs.call_ns);
+  result.kernel_factor = kernel_factor;
+  return result;
+}
+
+}  // namespace
+
+std::string_view name_of(BoundBy bound) {
+  switch (bound) {
+    case BoundBy::work:
+      return "work";
+    case BoundBy::program:
+      return "program";
+    case BoundBy::launches:
+      return "launches";
+    case BoundBy::several:
+      return "several";
+    case BoundBy::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+BoundBy bound_of(const PatternRow::Savings& savings) {
+  if (savings.launches_ns < -kMostShort * savings.total_ns) return BoundBy::unknown;
+  const double most = std::max({savings.work_ns, savings.program_ns, savings.launches_ns});
+  if (most < kLeastSaving * savings.total_ns) return BoundBy::several;
+  return most == savings.work_ns      ? BoundBy::work
+         : most == savings.program_ns ? BoundBy::program
+                                      : BoundBy::launches;
+}
+
+bool runs_streams_at_once(const Pattern& pattern, const DeviceFacts& device) {
+  // On a CPU one core launches.
+  const int cores = device.multiprocessors.value_or(0) - (is_gpu(device) ? 0 : 1);
+  const std::uint32_t streams = totals_of(pattern).streams;
+  return streams <= 1 || static_cast<int>(streams) <= cores;
+}
+
+std::int64_t recorded_calls_ns(const Pattern& pattern) {
+  std::int64_t sum_ns = 0;
+  for (const PatternOperation& one : pattern.operations) {
+    const bool waits = one.action == PatternAction::wait || one.action == PatternAction::wait_all;
+    if (!waits && !one.blocks) sum_ns += one.call_ns;
+  }
+  return sum_ns;
+}
+
+BoundBy PatternRow::certain_bound() const {
+  if (bound_in_runs.size() < rules::kRunsForAClaim) return BoundBy::unknown;
+  const bool agree = std::ranges::all_of(
+      bound_in_runs, [&](BoundBy bound) { return bound == bound_in_runs.front(); });
+  return agree ? bound_in_runs.front() : BoundBy::unknown;
+}
+
+std::vector<PatternRow> pattern_rows(const SessionData& session,
+                                     const std::vector<SummaryRow>& rows) {
+  Rows own(rows);
+  std::vector<PatternRow> result;
+  for (const auto& [key, row] : own.of("pattern_ns")) {
+    const Pattern* const pattern = pattern_of(session, key.name);
+    if (pattern && key.name.find("mode"))
+      result.push_back(row_of(*pattern, session.device(key.device), *row, own));
+  }
+  std::ranges::stable_sort(result, {}, &PatternRow::pattern);
+  return result;
+}
+
+const std::vector<GenerationCosts>& generation_costs() {
+  static const std::vector<GenerationCosts> all = [] {
+    std::vector<GenerationCosts> known;
+    std::set<std::string> models;
+    for (const Board& board : boards()) {
+      // Of a model the first board: others differ less than the two ends of a prediction.
+      if (!models.insert(board.name.model).second) continue;
+      if (auto costs = costs_of(board)) known.push_back(*std::move(costs));
+    }
+    return known;
+  }();
+  return all;
+}
+
+std::vector<PredictedPattern> predicted_patterns(const SessionData& session) {
+  std::vector<PredictedPattern> predicted;
+  for (const Pattern& pattern : session.patterns) {
+    const Board* const from = board_named(pattern.origin.gpu);
+    if (pattern.origin.gpu.empty() || !from) continue;
+    std::optional<double> agreement;
+    if (pattern.origin.recorded_ns.value_or(0) > 0 && pattern.origin.kernel_factor == 1)
+      agreement = modelled_ns(pattern, {}) / static_cast<double>(*pattern.origin.recorded_ns);
+    for (const GenerationCosts& costs : generation_costs()) {
+      const double by_rate = from->tflops / costs.tflops;
+      const double by_bandwidth = from->bandwidth_gbs / costs.bandwidth_gbs;
+      const double least = std::min(by_rate, by_bandwidth);
+      const double most = std::max(by_rate, by_bandwidth);
+      PredictedPattern& own = predicted.emplace_back();
+      own.pattern = &pattern;
+      own.costs = &costs;
+      own.model_agreement = agreement;
+      own.kernel_factor_lo = least;
+      own.kernel_factor_hi = most;
+      const LaunchCosts low = launch_costs(costs, least), high = launch_costs(costs, most);
+      own.lo_ns = modelled_ns(pattern, low);
+      own.hi_ns = modelled_ns(pattern, high);
+      own.bound_lo = bound_of(savings_of(pattern, own.lo_ns, low));
+      own.bound_hi = bound_of(savings_of(pattern, own.hi_ns, high));
+    }
+  }
+  return predicted;
+}
+
+Table patterns_table() {
+  using Row = const PatternRow&;
+  const auto saving = [](Row row, auto member) {
+    return row.savings ? std::optional((*row.savings).*member) : std::nullopt;
+  };
+  const auto end = [](const auto& from, auto member) {
+    return from && from->interval ? std::optional((*from->interval).*member) : std::nullopt;
+  };
+  return make_table<PatternRow>(
+      "patterns.csv",
+      "pattern, device, arm and mode",
+      TableUse::session,
+      [](const TableInputs& from) { return pattern_rows(from.session, from.rows); },
+      {{"pattern", "The recorded step.", [](Row row) { return row.pattern->origin.name; }},
+       {"source", "Where it is from.", [](Row row) { return row.pattern->origin.source; }},
+       {"gpu",
+        "That it was recorded on; empty where that is not known.",
+        [](Row row) { return row.pattern->origin.gpu; }},
+       {"device_id", [](Row row) { return row.key.device; }},
+       {"arm", [](Row row) { return row.key.arm; }},
+       {"mode",
+        "eager: each call as it was made; pool: with memory from the device's pool; graph: what is "
+        "between two waits as one graph; graph_update: the same, updated each time.",
+        [](Row row) { return row.key.name.at("mode"); }},
+       {"kernel_factor",
+        "Its kernels last so many times as long as they did.",
+        [](Row row) { return row.pattern->origin.kernel_factor; },
+        "1"},
+       {"operations", "Of the pattern.", [](Row row) { return row.pattern->operations.size(); }},
+       {"launches",
+        "Calls among them that launch.",
+        [](Row row) { return totals_of(*row.pattern).launches; }},
+       {"kernels", "That these start.", [](Row row) { return totals_of(*row.pattern).kernels; }},
+       {"streams", "That it uses.", [](Row row) { return totals_of(*row.pattern).streams; }},
+       {"runs", "Processes.", &PatternRow::runs},
+       {"n", "Replays.", &PatternRow::samples},
+       {"p50_ns",
+        "Median of the replays' times, from the first call to the end of all work.",
+        &PatternRow::p50_ns},
+       {"calls_ns", "Median of the time in calls that do not wait.", &PatternRow::calls_ns},
+       {"waits_ns", "Median of the time in waits.", &PatternRow::waits_ns},
+       {"kernel_excess_ns",
+        "By how much each kernel lasts longer here than it should.",
+        &PatternRow::kernel_excess_ns},
+       {"copy_factor",
+        "How many times as long its copies and fills take here as they did.",
+        &PatternRow::copy_factor,
+        "1"},
+       {"recorded_ns",
+        "What the recorded step took.",
+        [](Row row) { return row.pattern->origin.recorded_ns; }},
+       {"recorded_calls_ns",
+        "What its calls took that do not wait: beside calls_ns it says how much launching differs.",
+        [](Row row) { return recorded_calls_ns(*row.pattern); }},
+       {"agreement",
+        "The replay's time by the recorded one, of the mode eager, by the geometric mean of the "
+        "runs' medians: how far it is from 1 is the error of all that is concluded from the "
+        "pattern, as far as the machines are alike. Empty where kernels last another time.",
+        [](Row row) { return row.agreement ? std::optional(row.agreement->value) : std::nullopt; },
+        "1"},
+       {"agreement_lo",
+        "Lower end of its 95 % interval; empty below three runs.",
+        [end](Row row) { return end(row.agreement, &stats::Interval::low); },
+        "1"},
+       {"agreement_hi",
+        "Upper end.",
+        [end](Row row) { return end(row.agreement, &stats::Interval::high); },
+        "1"},
+       {"work_alone_ns",
+        "What the device's work takes alone, in the order that streams, events and waits give it, "
+        "with kernel_excess_ns and copy_factor; of the mode eager.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::work_alone_ns); }},
+       {"without_work_ns",
+        "By how much shorter the step would be if the device's work took no time.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::work_ns); }},
+       {"without_program_ns",
+        "The same if the program's own time between its calls were none.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::program_ns); }},
+       {"without_launches_ns",
+        "The same if calls, starts of work and returns from waits took no time. Below zero where "
+        "the replay took less than its work and the program's time.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::launches_ns); }},
+       {"bound_by",
+        "The largest of the three: work, program, launches; several where that is less than 5 % of "
+        "the step; unknown where without_launches_ns is more than 5 % below zero, where the device "
+        "cannot do the work of all streams at once, and in other modes.",
+        [](Row row) { return name_of(row.bound_by); }},
+       {"by_eager",
+        "The time in this mode by that in eager, by geometric means of run medians.",
+        [](Row row) { return row.by_eager ? row.by_eager->value : std::nullopt; },
+        "1"},
+       {"by_eager_lo",
+        "Lower end of its 95 % interval.",
+        [end](Row row) { return end(row.by_eager, &stats::Interval::low); },
+        "1"},
+       {"by_eager_hi",
+        "Upper end.",
+        [end](Row row) { return end(row.by_eager, &stats::Interval::high); },
+        "1"},
+       {"by_eager_verdict",
+        "slower, faster: the interval excludes 1, by three runs and 5 % at least; same; "
+        "cannot-tell.",
+        [](Row row) {
+          return row.by_eager ? name_of(rules::time_verdict(row.by_eager->verdict))
+                              : std::string_view();
+        }},
+       {"remarks", "What the recording does not tell, and what is replayed instead.", [](Row row) {
+          return fmt::format("{}", fmt::join(row.pattern->origin.remarks, "; "));
+        }}});
+}
+
+Table predicted_patterns_table() {
+  using Row = const PredictedPattern&;
+  return make_table<PredictedPattern>(
+      "predicted_patterns.csv",
+      "pattern and model of GPU",
+      TableUse::session,
+      [](const TableInputs& from) { return predicted_patterns(from.session); },
+      {{"pattern", "The recorded step.", [](Row row) { return row.pattern->origin.name; }},
+       {"recorded_on", "Its GPU.", [](Row row) { return row.pattern->origin.gpu; }},
+       {"gpu",
+        "The model whose launches and kernels are assumed.",
+        [](Row row) { return row.costs->gpu; }},
+       {"launch_call_ns",
+        "What each call that brings work takes there.",
+        [](Row row) { return row.costs->call_ns; }},
+       {"launch_roundtrip_ns",
+        "What an empty launch and the wait for it take there; of recordings, from the call to the "
+        "kernel.",
+        [](Row row) { return row.costs->roundtrip_ns; }},
+       {"costs_from",
+        "published: medians of data/launch_anchors.csv; recorded: the fastest recording of "
+        "data/recorded_launches.csv, with what its recorder costs.",
+        [](Row row) { return std::string(row.costs->published ? "published" : "recorded"); }},
+       {"kernel_factor_lo",
+        "Kernels last so many times as long as they did: by the ratio of memory bandwidths or of "
+        "FP32 rates, whichever is less.",
+        &PredictedPattern::kernel_factor_lo,
+        "1"},
+       {"kernel_factor_hi", "The greater.", &PredictedPattern::kernel_factor_hi, "1"},
+       {"predicted_lo_ns",
+        "What the step would take with kernel_factor_lo, the host's own time as it was recorded.",
+        &PredictedPattern::lo_ns},
+       {"predicted_hi_ns", "With kernel_factor_hi.", &PredictedPattern::hi_ns},
+       {"recorded_ns",
+        "What the recorded step took.",
+        [](Row row) { return row.pattern->origin.recorded_ns; }},
+       {"model_agreement",
+        "The same walk with calls as they were recorded, by the recorded time: how far it is from "
+        "1 is its own error.",
+        &PredictedPattern::model_agreement,
+        "1"},
+       {"bound_by_lo",
+        "What predicted_lo_ns is bound by: work, program, launches or several.",
+        [](Row row) { return name_of(row.bound_lo); }},
+       {"bound_by_hi", "The same of predicted_hi_ns.", [](Row row) {
+          return name_of(row.bound_hi);
+        }}});
+}
+
+}  // namespace launchgap
