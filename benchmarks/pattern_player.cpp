@@ -58,6 +58,8 @@ PatternPlayer::PatternPlayer(Device& device, const Pattern& pattern, PatternMode
 
 PatternPlayer::~PatternPlayer() {
   try {
+    // What an error left in the streams uses the memory that goes now.
+    wait_for_all();
     release_rest();
   } catch (const Error&) {
     // The device is beyond help, and whoever plays has heard of it.
@@ -240,7 +242,7 @@ void PatternPlayer::perform(Call& call) {
     case PatternAction::wait:
       return call.event ? call.event->wait() : call.stream->wait();
     case PatternAction::wait_all:
-      return device_.check();
+      return wait_for_all();
     case PatternAction::allocate:
       blocks_[call.number] = allocator_->allocate(call.bytes);
       block_bytes_[call.number] = call.bytes;
@@ -277,7 +279,7 @@ PatternTimes PatternPlayer::play() {
     }
   }
   const std::int64_t returned = now_ns();
-  for (const auto& stream : streams_) stream->wait();
+  wait_for_all();
   const std::int64_t end = now_ns();
   times.total_ns = end - begin;
   times.calls_ns = returned - begin - gaps_ns_ - times.waits_ns;
@@ -288,6 +290,10 @@ PatternTimes PatternPlayer::play() {
 
 void PatternPlayer::enqueue_work_ahead() {
   for (Call& call : ahead_) launch_kernel(call);
+}
+
+void PatternPlayer::wait_for_all() {
+  for (const auto& stream : streams_) stream->wait();
 }
 
 void PatternPlayer::release_rest() {

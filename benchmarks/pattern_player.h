@@ -90,6 +90,7 @@ class PatternPlayer {
   void launch_kernel(Call& call);
   void copy(const Call& call);
   void enqueue_work_ahead();
+  void wait_for_all();
   void release_rest();
   void check_copies();
 

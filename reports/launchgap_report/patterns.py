@@ -12,7 +12,13 @@ from .text import MISSING, count, quantity, significant, with_units
 CODES = ("pattern-bound", "pattern-graph", "pattern-agreement")
 """Findings about patterns; their sentences stand before the tables"""
 MODES = {"eager": "as recorded", "pool": "memory from a pool", "graph": "graphs", "graph_update": "graphs, updated"}
-BOUND = {"work": "the work", "program": "the program", "launches": "launches", "several": "nothing alone", "unknown": MISSING}
+BOUND = {
+    "work": "the work",
+    "program": "the program",
+    "launches": "launches",
+    "several": "nothing alone",
+    "unknown": MISSING,
+}
 
 
 @dataclass
@@ -71,7 +77,10 @@ def _times(drawing: Drawing, found: list[tuple[Device, list[Record]]]) -> Table:
                     mode,
                     quantity(row.get("p50_ns"), "ns"),
                     _ratio(row, "agreement"),
-                    *(quantity(row.get(part), "ns") for part in ("without_launches_ns", "without_program_ns", "without_work_ns")),
+                    *(
+                        quantity(row.get(part), "ns")
+                        for part in ("without_launches_ns", "without_program_ns", "without_work_ns")
+                    ),
                     BOUND.get(row["bound_by"], row["bound_by"]),
                     _ratio(row, "by_eager"),
                 ]

@@ -21,6 +21,12 @@ PROMISES = {
         f["loop/keep_three_metrics/in_range"]["real_time"] <= 1.5 * f["loop/google_manual_time/bare"]["real_time"]
     ),
     "looking at the thread after a sample": lambda f: f["watch/sample"]["real_time"] <= 2000,
+    **{
+        f"replaying a pattern adds at most 0.1 us to each of 10,000 {what}": lambda f, what=what: (
+            f[f"pattern/replay/{what}/real_time"]["real_time"] <= f[f"pattern/loop/{what}/real_time"]["real_time"] + 1e6
+        )
+        for what in ("launches", "gaps")
+    },
     "writing records": lambda f: f["records/write"]["samples"] >= 5e6,
     "summarising all samples": lambda f: f[SUMMARY]["samples"] == 10e6,
     "summarising within 10 s": lambda f: f[SUMMARY]["real_time"] <= 10,
