@@ -5,7 +5,7 @@
 #include "benchmarks/launching.h"
 #include "benchmarks/pattern_player.h"
 #include "harness/core/errors.h"
-#include "harness/measure/patterns.h"
+#include "harness/measure/pattern_list.h"
 
 namespace launchgap {
 namespace {
@@ -161,15 +161,6 @@ const Registration launch_pattern =
         })
         .one_device_at_a_time()
         .traced_as(TracedAs::chain)
-        .draws({{"A step, by mode",
-                 {{"as recorded", {{"mode", "eager"}}, "pattern_ns"},
-                  {"memory from a pool", {{"mode", "pool"}}, "pattern_ns"},
-                  {"graphs", {{"mode", "graph"}}, "pattern_ns"},
-                  {"graphs, updated", {{"mode", "graph_update"}}, "pattern_ns"}},
-                 "",
-                 "",
-                 false,
-                 "pattern"}})
         .makes<ReplayedPattern>();
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/import/step_pattern.h"
-#include "harness/measure/patterns.h"
+#include "harness/measure/pattern_list.h"
 
 namespace launchgap::cli {
 namespace {

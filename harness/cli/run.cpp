@@ -11,7 +11,7 @@
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/doctor/doctor.h"
-#include "harness/measure/patterns.h"
+#include "harness/measure/pattern_list.h"
 #include "harness/run/session.h"
 #include "harness/summary/all_tables.h"
 

@@ -1,6 +1,6 @@
 // A pattern: what a program asked of a device in one of its steps, as operations in the order of
-// their calls, with the host's own time between them. It can be done again elsewhere. docs/
-// patterns.md has its form as a file.
+// their calls, with the host's own time between them. It can be done again elsewhere.
+// docs/recordings.md has its form as a file.
 #pragma once
 
 #include <cstddef>

@@ -26,8 +26,7 @@ constexpr std::string_view kGraphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
 constexpr std::string_view kWaits = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr std::string_view kOverheads = "PROFILER_OVERHEAD", kScheduling = "SCHED_EVENTS";
 constexpr std::string_view kMemory = "CUDA_GPU_MEMORY_USAGE_EVENTS";
-constexpr std::string_view kRanges = "NVTX_EVENTS";
-constexpr std::string_view kGpus = "TARGET_INFO_GPU";
+constexpr std::string_view kRanges = "NVTX_EVENTS", kGpus = "TARGET_INFO_GPU";
 constexpr std::string_view kMachine = "TARGET_INFO_SYSTEM_ENV";
 constexpr std::string_view kDevices = "TARGET_INFO_CUDA_DEVICE";
 

@@ -3,16 +3,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <sched.h>
-#include <sstream>
 #include <sys/resource.h>
-#include <unistd.h>
-
-#include <fmt/format.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
 #include "harness/device/cuda/nvml.h"
+#include "harness/measure/cpu_counters.h"
 
 namespace launchgap {
 namespace {
@@ -23,6 +20,10 @@ constexpr TelemetryQuantity kQuantities[] = {
     {"migrations", "1", true, "Moves of the launching thread to another CPU."},
     {"page_faults", "1", true, "Page faults of the launching thread, without those from disk."},
     {"stolen_ms", "ms", true, "Time that a hypervisor kept the launching CPU from its machine."},
+    {"sibling_busy_ms",
+     "ms",
+     true,
+     "Time that the other hardware threads of the launching core were busy, together."},
     {"cpu_mhz", "MHz", false, "Frequency of the CPU that launches, as the kernel tells it."},
     {"deep_idle_us",
      "us",
@@ -46,13 +47,6 @@ constexpr TelemetryQuantity kQuantities[] = {
     {"other_processes", "1", false, "Other processes that compute on the GPU."},
 };
 
-std::optional<double> number_in(const std::string& path) {
-  std::ifstream file(path);
-  double value = 0;
-  if (!(file >> value)) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::span<const TelemetryQuantity> telemetry_quantities() {
@@ -72,41 +66,21 @@ class Telemetry::Host {
       reading.values.emplace_back("migrations", *migrations);
     const int cpu = sched_getcpu();
     if (cpu < 0) return;
-    if (const auto ms = stolen_ms(cpu)) reading.values.emplace_back("stolen_ms", *ms);
-    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}/", cpu);
-    if (const auto khz = number_in(folder + "cpufreq/scaling_cur_freq"))
-      reading.values.emplace_back("cpu_mhz", *khz / 1000);
-    // State 0 is polling and 1 the shallowest sleep; the deeper ones are slow to wake from.
-    double deep_us = 0;
-    bool any = false;
-    for (int state = 2;; ++state) {
-      const auto time_us = number_in(fmt::format("{}cpuidle/state{}/time", folder, state));
-      if (!time_us) break;
-      deep_us += *time_us;
-      any = true;
-    }
-    if (any) reading.values.emplace_back("deep_idle_us", deep_us);
+    const CpuCounters counters = read_cpu_counters(system_, cpu);
+    const auto add = [&](std::string_view key, const std::optional<double>& value) {
+      if (value) reading.values.emplace_back(key, *value);
+    };
+    add("stolen_ms", counters.stolen_ms);
+    add("sibling_busy_ms", counters.sibling_busy_ms);
+    add("cpu_mhz", counters.mhz);
+    add("deep_idle_us", counters.deep_idle_us);
+  }
+  std::map<std::string, std::string> missing() const {
+    const int cpu = sched_getcpu();
+    return cpu < 0 ? std::map<std::string, std::string>() : missing_cpu_counters(system_, cpu);
   }
 
  private:
-  /// The eighth number of the CPU's line, in ticks.
-  static std::optional<double> stolen_ms(int cpu) {
-    constexpr int kPlace = 8;
-    static const double tick_ms = 1000.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
-    std::ifstream file("/proc/stat");
-    const std::string name = fmt::format("cpu{} ", cpu);
-    for (std::string line; std::getline(file, line);) {
-      if (!line.starts_with(name)) continue;
-      std::istringstream numbers(line.substr(name.size()));
-      double ticks = 0;
-      for (int i = 0; i < kPlace; ++i) {
-        if (!(numbers >> ticks)) return std::nullopt;
-      }
-      return ticks * tick_ms;
-    }
-    return std::nullopt;
-  }
-
   /// Kernels with CONFIG_SCHED_DEBUG tell.
   static std::optional<double> read_migrations() {
     std::ifstream file("/proc/thread-self/sched");
@@ -116,6 +90,8 @@ class Telemetry::Host {
     }
     return std::nullopt;
   }
+
+  SystemFiles system_;
 };
 
 class Telemetry::Gpu {
@@ -148,6 +124,10 @@ TelemetryReading Telemetry::read() {
   host_->read(reading);
   if (gpu_) gpu_->read(reading);
   return reading;
+}
+
+std::map<std::string, std::string> Telemetry::missing() const {
+  return host_->missing();
 }
 
 std::map<std::string, std::string> Telemetry::device_settings() const {

@@ -42,6 +42,8 @@ class Telemetry {
   Telemetry& operator=(const Telemetry&) = delete;
 
   TelemetryReading read();
+  /// Why the system does not tell a quantity of the launching CPU, by its key.
+  std::map<std::string, std::string> missing() const;
   /// Why the device says nothing, where it does not.
   const std::string& device_problem() const { return device_problem_; }
   /// How the device is set up, by the names that a run's fingerprint has; what it does not tell is

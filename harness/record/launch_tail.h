@@ -26,6 +26,8 @@ enum class TailCause : std::uint8_t {
   clocks,
   heat,
   neighbour,
+  sibling,
+  deep_idle,
   unexplained,
   usual,  // it did not take long
 };
@@ -34,7 +36,7 @@ struct TailCauseInfo {
   std::string_view name, meaning;
   std::string_view in_words;  // where time is divided among causes
 };
-inline constexpr std::array<TailCauseInfo, 15> kTailCauses = {{
+inline constexpr std::array<TailCauseInfo, 17> kTailCauses = {{
     {"first-launch",
      "The first launch of its kernel or of the process, or one during which code was loaded.",
      "first launches"},
@@ -55,11 +57,19 @@ inline constexpr std::array<TailCauseInfo, 15> kTailCauses = {{
      "The thread slept meanwhile: it waited for a lock, a file or the device.",
      "thread asleep"},
     {"slow-kernel", "Launches of this kernel always take long.", "slow kernels"},
-    {"clocks", "Of a whole block: the GPU's clocks were lower, or held down by power.", "clocks"},
+    {"clocks",
+     "Of a whole block: the clocks of the GPU or of the launching CPU were lower, or the GPU's "
+     "were "
+     "held down by power.",
+     "clocks"},
     {"heat", "Of a whole block: heat held the GPU's clocks down.", "heat"},
     {"neighbour",
      "Of a whole block: another process was on the GPU, or another machine on the CPU.",
      "neighbours"},
+    {"sibling",
+     "Of a whole block: the core's other hardware threads had other work.",
+     "the core's other threads"},
+    {"deep-idle", "Of a whole block: the launching CPU had slept deeply.", "deep sleep"},
     {"unexplained", "Nothing that was kept says why.", "unexplained"},
     {"usual", "All launches that did not take long.", "usual calls"},
 }};

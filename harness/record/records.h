@@ -148,8 +148,9 @@ struct EndRecord {
   std::optional<std::int64_t> memory_kept_bytes;  // less free after the last case than before
   std::optional<std::string> memory_kept_by;      // the case that kept the most
   std::optional<std::string> telemetry_problem;
-  std::optional<double> delay_ns;            // that each call took longer, on purpose
-  std::optional<std::string> delay_problem;  // why that is not what was asked for
+  std::map<std::string, std::string> telemetry_missing;  // why, by quantity
+  std::optional<double> delay_ns;                        // that each call took longer, on purpose
+  std::optional<std::string> delay_problem;              // why that is not what was asked for
   std::optional<std::string> kernel_form;
   std::optional<bool> jit;
   std::optional<Json> fingerprint;
@@ -167,6 +168,7 @@ struct EndRecord {
     field("memory_kept_bytes", self.memory_kept_bytes);
     field("memory_kept_by", self.memory_kept_by);
     field.write_only("telemetry_problem", self.telemetry_problem);
+    field.unless_empty("telemetry_missing", self.telemetry_missing);
     field("delay_ns", self.delay_ns);
     field("delay_problem", self.delay_problem);
     field("kernel_form", self.kernel_form);

@@ -19,7 +19,7 @@
 #include "harness/import/launch_tail.h"
 #include "harness/measure/loop.h"
 #include "harness/measure/nvtx.h"
-#include "harness/measure/patterns.h"
+#include "harness/measure/pattern_list.h"
 #include "harness/measure/telemetry.h"
 #include "harness/measure/warm_up.h"
 #include "harness/record/records.h"
@@ -213,6 +213,7 @@ class MeasuredRun {
     end.other_processes = other_processes_;
     leak_check_.tell(end);
     if (!telemetry_->device_problem().empty()) end.telemetry_problem = telemetry_->device_problem();
+    end.telemetry_missing = telemetry_->missing();
     if (fresh_ && !sticky) {
       describe_kernels(end);
       note_kernels(end);

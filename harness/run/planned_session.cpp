@@ -14,7 +14,7 @@
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/backend.h"
-#include "harness/measure/patterns.h"
+#include "harness/measure/pattern_list.h"
 #include "harness/run/filter.h"
 #include "harness/run/planner.h"
 #include "harness/run/process.h"

@@ -13,7 +13,7 @@
 #include "harness/core/stop.h"
 #include "harness/core/version.h"
 #include "harness/device/backend.h"
-#include "harness/measure/patterns.h"
+#include "harness/measure/pattern_list.h"
 #include "harness/run/device_lock.h"
 #include "harness/run/driver_keeper.h"
 #include "harness/run/process.h"

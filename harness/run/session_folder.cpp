@@ -12,7 +12,7 @@
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
 #include "harness/device/backend.h"
-#include "harness/measure/patterns.h"
+#include "harness/measure/pattern_list.h"
 #include "harness/record/records.h"
 
 namespace launchgap {

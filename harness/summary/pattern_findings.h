@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "harness/core/finding.h"
-#include "harness/summary/patterns.h"
+#include "harness/summary/replayed_steps.h"
 
 namespace launchgap {
 

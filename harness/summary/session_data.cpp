@@ -229,6 +229,7 @@ class FileReader {
     RunInfo run = run_;
     run.other_processes = record.other_processes;
     run.memory_kept_bytes = record.memory_kept_bytes;
+    run.telemetry_missing = record.telemetry_missing;
     run.memory_kept_by = record.memory_kept_by.value_or("");
     run.status = record.status;
     run.reason = record.reason;

@@ -50,6 +50,7 @@ struct RunInfo {
   std::string measured_under_tool;          // a profiler or debugger that watched the process
   std::optional<bool> steady;               // when measuring began; absent where nothing warmed up
   std::vector<std::string> restless_cases;  // that began before the device was steady again
+  std::map<std::string, std::string> telemetry_missing;  // why, by quantity
   std::optional<std::int64_t> memory_kept_bytes;
   std::string memory_kept_by;          // the case during which most of it went
   std::optional<int> other_processes;  // most seen at once on the device, besides this run's

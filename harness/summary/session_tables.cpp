@@ -232,6 +232,15 @@ Table runs_table() {
        {"other_processes",
         "Most other processes that computed on the GPU at once.",
         [](Row row) { return row.run.other_processes; }},
+       {"telemetry_missing",
+        "What the system does not count for the launching CPU, and why, separated by `; `: no "
+        "slow block can be blamed on it.",
+        [](Row row) {
+          std::vector<std::string> lines;
+          for (const auto& [key, why] : row.run.telemetry_missing)
+            lines.push_back(fmt::format("{}: {}", key, why));
+          return fmt::format("{}", fmt::join(lines, "; "));
+        }},
        {"memory_kept_bytes",
         "How much less of a GPU's memory was free after the last case than before the first: "
         "what the driver and libraries keep is in it, and what other processes took. Empty where "

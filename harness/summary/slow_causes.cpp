@@ -28,6 +28,7 @@ constexpr double kMostOfAFaultNs = 1e6;  // a page of 2 MiB that is cleared
 constexpr double kSlowBlock = 1.1;       // the median of the run's other blocks
 constexpr double kLeastHeld = 0.1;       // of a block's time, that clocks were held down
 constexpr double kLowerClock = 0.95;     // of the others' median
+constexpr double kLowerCpuClock = 0.9;   // the same of a CPU's, which is read as it is just then
 
 /// Which run of a case.
 using RunKey = std::tuple<std::string, std::string, ProcessConfig, std::string, int>;
@@ -102,6 +103,16 @@ double usual_value(std::span<const BlockTelemetry> blocks, const std::string& ke
   std::vector<double> values;
   for (const BlockTelemetry& block : blocks) values.push_back(value_of(block, key));
   return stats::median(std::move(values)).value_or(0);
+}
+
+/// Of a gauge that differs from block to block: by more than those of the others differ.
+bool is_lower_than_all(const BlockTelemetry& slow,
+                       std::span<const BlockTelemetry> others,
+                       const std::string& key) {
+  const double own = value_of(slow, key);
+  return own > 0 && !others.empty() && own < kLowerCpuClock * usual_value(others, key) &&
+         std::ranges::all_of(
+             others, [&](const BlockTelemetry& other) { return own < value_of(other, key); });
 }
 
 std::vector<BlockPlace> places_of(const CaseData& data, const std::string& metric, int replicate) {
@@ -315,13 +326,17 @@ TailCause cause_of_block(const BlockTelemetry& slow, std::span<const BlockTeleme
     return TailCause::clocks;
   const double clock = value_of(slow, "sm_clock_mhz"), usual = usual_value(others, "sm_clock_mhz");
   if (clock > 0 && clock < kLowerClock * usual) return TailCause::clocks;
+  if (is_lower_than_all(slow, others, "cpu_mhz")) return TailCause::clocks;
   if (value_of(slow, "other_processes") > usual_value(others, "other_processes"))
     return TailCause::neighbour;
-  constexpr double kStolenMs = 1000 * kLeastHeld;  // of a second
-  const double stolen = value_of(slow, "stolen_ms");
-  if (stolen >= kStolenMs && stolen > 2 * usual_value(others, "stolen_ms"))
-    return TailCause::neighbour;
-  return TailCause::unexplained;
+  // Of each second, so much; and twice as much as usual.
+  const auto grew = [&](const char* counter, double per_second) {
+    const double own = value_of(slow, counter);
+    return own >= kLeastHeld * per_second && own > 2 * usual_value(others, counter);
+  };
+  if (grew("stolen_ms", 1e3)) return TailCause::neighbour;
+  if (grew("sibling_busy_ms", 1e3)) return TailCause::sibling;
+  return grew("deep_idle_us", 1e6) ? TailCause::deep_idle : TailCause::unexplained;
 }
 
 std::vector<SlowPart> slow_parts(const SessionData& session) {

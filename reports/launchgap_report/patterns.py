@@ -57,12 +57,12 @@ def _pattern(drawing: Drawing, name: str, found: list[tuple[Device, list[Record]
 
 
 def _answers(drawing: Drawing, name: str, found: list[tuple[Device, list[Record]]]) -> list[str]:
+    """By device, and each device's in the order of findings."""
     lines = []
     for device, _ in found:
         of = f"{drawing.label(device)}: " if len(found) > 1 else ""
-        for finding in device.session.details.of("findings", device.id):
-            if finding["code"] in CODES and f"/pattern:{name}/" in finding["cases"]:
-                lines.append(of + with_units(finding["sentence"]))
+        own = [f for f in device.session.details.of("findings", device.id) if f["code"] in CODES]
+        lines += [of + with_units(f["sentence"]) for f in own if f"/pattern:{name}/" in f["cases"]]
     return lines
 
 
@@ -86,10 +86,10 @@ def _times(drawing: Drawing, found: list[tuple[Device, list[Record]]]) -> Table:
                 ]
             )
     note = (
-        "by the recording: the replay’s time by the recorded step’s. less without …: by how much shorter the step would be if "
-        "launching cost nothing, if the program’s own time between its calls were none, if the device’s work took no time; the "
-        "largest binds it. by launches one by one: the time in this mode by that of each call as it was made. Both ratios have "
-        "their 95 % interval by the runs’ medians."
+        "by the recording: the replay’s time by the recorded step’s. less without …: by how much shorter the step would be "
+        "if launching cost nothing, if the program’s own time between its calls were none, if the device’s work took no "
+        "time; the largest binds it. by launches one by one: the time in this mode by that of each call as it was made. "
+        "Both ratios have their 95 % interval by the runs’ medians."
     )
     without = [f"less without {part}" for part in ("launching", "program", "work")]
     heads = ["device", "mode", "step", "by the recording", *without, "bound by", "by launches one by one"]
@@ -121,14 +121,14 @@ def _elsewhere(device: Device, name: str) -> list[Table]:
     ]
     agreement = rows[0].get("model_agreement")
     error = (
-        f"The same calculation with the recorded calls gives {agreement:.2f} times the recorded time: that is its own error. "
+        f"The same calculation with the recorded calls gives {agreement:.2f} times the recorded time: that is its error. "
         if agreement is not None
         else ""
     )
     note = (
         f"Nothing was measured for this table. {error}"
-        f"Assumed are the host’s own time as it was recorded, a launch call as published or recorded for that GPU, and kernels "
-        f"whose time follows the memory’s bandwidth or the rate of FP32, compared with {rows[0]['recorded_on']}."
+        "Assumed are the host’s own time as it was recorded, a launch call as published or recorded for that GPU, and "
+        f"kernels whose time follows the memory’s bandwidth or the rate of FP32, compared with {rows[0]['recorded_on']}."
     )
     heads = ["as on", "launch call", "kernels, times as long", "the step", "bound by", "call from"]
     return [Table("With the launches and kernels of another generation", heads, lines, 1, note)]

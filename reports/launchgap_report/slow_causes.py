@@ -31,9 +31,18 @@ def section(drawing: Drawing) -> SlowCauses | None:
         f"The {MOST_CASES} cases of each device whose slow samples cost most; slow_causes.csv has all. A cause is given on "
         "evidence of the sample's own time, or of its whole block. Shares are of the time above the median."
     )
+    if missing := _not_counted(devices):
+        note += f" Nothing is blamed on what the system does not count: {'; '.join(missing)}."
     numeric = len(heads)
     table = Table("Slow samples", heads, lines, numeric, note)
     return SlowCauses([sentence(_answer(drawing, d, several)) for d in devices], table, runs)
+
+
+def _not_counted(devices: list[Device]) -> list[str]:
+    """Each with its reason, once."""
+    of = {device.id for device in devices}
+    runs = [run for s in {d.session.id: d.session for d in devices}.values() for run in s.details.tables.get("runs", [])]
+    return sorted({line for run in runs if run["device_id"] in of for line in run["telemetry_missing"].split("; ") if line})
 
 
 def _runs_table(drawing: Drawing) -> Table | None:

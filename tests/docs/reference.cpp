@@ -1,9 +1,10 @@
 // Prints tables.json: what the docs' tables and the tests of the page are made from; how
-// quantities are written, for the test that the page writes them so too; and patterns of
-// allocations.
+// quantities are written, for the test that the page writes them so too; patterns of allocations;
+// and the actions of recorded steps.
 #include <cstdio>
 
 #include "harness/allocation/patterns.h"
+#include "harness/core/pattern.h"
 #include "harness/core/text.h"
 #include "harness/summary/all_tables.h"
 
@@ -23,5 +24,7 @@ int main() {
     for (const auto& [name, usual, least, most, meaning] : parameters)
       described["patterns"].push_back({pattern, name, usual, least, most, meaning});
   }
+  for (const launchgap::PatternActionInfo& info : launchgap::pattern_actions())
+    described["step_actions"].push_back({{"key", info.name}, {"meaning", info.meaning}});
   return std::puts(described.dump(1).c_str()) < 0;
 }

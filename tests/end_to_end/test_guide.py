@@ -1,7 +1,9 @@
 """What docs/guide-investigation.md shows is what its commands say."""
 
+import json
+
 import pytest
-from shipped import ROOT, launchgap, table
+from shipped import ROOT, UNTRACED, launchgap, table
 
 GUIDE = (ROOT / "docs/guide-investigation.md").read_text(encoding="utf-8")
 
@@ -38,3 +40,30 @@ def test_the_gpu_is_idle_for_so_long_with_work_queued(job):
     job_ns = values["recorded/job", "step_ns"]
     assert f"idle for {values['recorded/job', 'gpu_idle_share']:.0%}".replace("%", " %") in GUIDE
     assert f"for {values['recorded/job', 'idle_queued_ns'] / job_ns:.0%} it has work".replace("%", " %") in GUIDE
+
+
+def replayed(session, folder):
+    """The origin of the pattern and its operations."""
+    launchgap(
+        *("run", "--pattern", session, "--devices", "host", "--runs", "1", *UNTRACED, "--filter", "pattern.*eager$"),
+        *("--no-report", "-o", folder),
+        code=0,
+    )
+    (origin,) = json.loads((folder / "session.json").read_text())["patterns"]
+    return origin, table(folder / "patterns" / f"{origin['name']}.csv"), table(folder / "patterns.csv")
+
+
+def test_the_step_that_is_done_again_leaves_out_as_many_waits(job, tmp_path):
+    origin, _, _ = replayed(f"{job[1]}:552", tmp_path / "replay")
+    assert "waits of streams for an event that is not told, left out: 85" in origin["remarks"]
+
+
+@pytest.mark.compares_times
+def test_the_step_of_resnet_is_bound_by_its_program_which_brings_the_batch(tmp_path):
+    launchgap("import", ROOT / "tests/recordings/v100-resnet50.kineto.json.gz", "-o", tmp_path / "job", code=0)
+    origin, operations, (row,) = replayed(tmp_path / "job", tmp_path / "replay")
+    assert not origin["remarks"]
+    assert f"{len(operations):,} operations on one stream, {origin['recorded_ns'] / 1e6:.1f} ms when it" in GUIDE
+    assert row["streams"] == "1"
+    assert f"the GPU waits {int(operations[0]['gap_ns']) / 1e6:.1f} ms for the next batch" in GUIDE
+    assert row["bound_by"] == "program"

@@ -280,9 +280,30 @@ TEST(SlowCauses, ABlockIsBlamedOnWhatHeldTheClocks) {
   EXPECT_EQ(cause({{"held_by_power_cap_ns", 5e7}}), "unexplained") << "a twentieth of the time";
   EXPECT_EQ(cause({{"other_processes", 1}}), "neighbour");
   EXPECT_EQ(cause({{"stolen_ms", 300}}), "neighbour");
+  EXPECT_EQ(cause({{"sibling_busy_ms", 300}}), "sibling");
+  EXPECT_EQ(cause({{"sibling_busy_ms", 50}}), "unexplained");
+  EXPECT_EQ(cause({{"deep_idle_us", 3e5}}), "deep-idle");
   const std::vector<BlockTelemetry> held(4, {{"held_by_power_cap_ns", 6e8}});
   EXPECT_EQ(name_of(cause_of_block({{"held_by_power_cap_ns", 9e8}}, held)), "unexplained")
       << "as in the blocks that are not slow";
+}
+
+TEST(SlowCauses, ABlockIsBlamedOnTheCpusClockOnlyBelowAllOthers) {
+  const auto cause = [](double mhz, std::initializer_list<double> usual) {
+    std::vector<BlockTelemetry> others;
+    for (const double one : usual) others.push_back({{"cpu_mhz", one}});
+    return name_of(cause_of_block({{"cpu_mhz", mhz}}, others));
+  };
+  EXPECT_EQ(cause(2400, {3400, 3390, 3410}), "clocks");
+  EXPECT_EQ(cause(3300, {3400, 3390, 3410}), "unexplained");
+  EXPECT_EQ(cause(2400, {3400, 2300, 3410}), "unexplained") << "it differs from block to block";
+  EXPECT_EQ(cause(2400, {}), "unexplained");
+}
+
+TEST(SlowCauses, WorkOfTheCoresOtherThreadThatIsAlwaysThereExplainsNothing) {
+  const std::vector<BlockTelemetry> busy(4, {{"sibling_busy_ms", 600}, {"deep_idle_us", 4e5}});
+  EXPECT_EQ(name_of(cause_of_block({{"sibling_busy_ms", 900}, {"deep_idle_us", 6e5}}, busy)),
+            "unexplained");
 }
 
 // A block of lower clocks, in which the thread was taken off its CPU as well.

@@ -1,4 +1,4 @@
-#include "harness/summary/patterns.h"
+#include "harness/summary/replayed_steps.h"
 
 #include <algorithm>
 #include <array>

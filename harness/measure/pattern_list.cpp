@@ -1,4 +1,4 @@
-#include "harness/measure/patterns.h"
+#include "harness/measure/pattern_list.h"
 
 #include <algorithm>
 #include <optional>
