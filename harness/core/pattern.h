@@ -66,6 +66,8 @@ struct PatternOrigin {
   /// From the first call to the end of the last work, and to the return of the last call.
   std::optional<std::int64_t> recorded_ns, recorded_host_ns;
   double kernel_factor = 1;  // kernels last so many times as long as they did
+  /// Of streams for events of which the recording does not say which they are.
+  std::uint64_t left_out_waits = 0;
   std::vector<std::string>
       remarks;  // what the recording does not tell, and what is replayed instead
 
@@ -76,6 +78,7 @@ struct PatternOrigin {
     field("recorded_ns", self.recorded_ns);
     field("recorded_host_ns", self.recorded_host_ns);
     field.optional("kernel_factor", self.kernel_factor);
+    field.optional("left_out_waits", self.left_out_waits);
     field.optional("remarks", self.remarks);
   }
 };

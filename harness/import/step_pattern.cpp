@@ -133,6 +133,7 @@ class Extraction {
     pattern.origin.recorded_host_ns = last_end_ns_ - begin_ns_;
     pattern.operations = std::move(operations_);
     note_rest();
+    pattern.origin.left_out_waits = left_out_waits_;
     pattern.origin.remarks = remarks_.take();
     return pattern;
   }
@@ -344,6 +345,7 @@ class Extraction {
                       known->second->stream != activity::Wait::kNoStream;
     if (told && process_.streams[known->second->stream].gpu != gpu_) return;
     if (!told) {
+      ++left_out_waits_;
       remarks_.count("waits of streams for an event that is not told, left out");
     } else if (!wait_for_recorded(call, *known->second, PatternAction::wait_event)) {
       remarks_.count("waits of streams for an event from before the step, left out");
@@ -458,6 +460,7 @@ class Extraction {
   std::uint32_t graphs_ = 0, events_ = 0, all_blocks_ = 0, last_stream_ = 0;
   std::int64_t last_end_ns_ = std::numeric_limits<std::int64_t>::min();
   std::int64_t device_end_ns_ = std::numeric_limits<std::int64_t>::min();
+  std::uint64_t left_out_waits_ = 0;
   Remarks remarks_;
 };
 

@@ -26,6 +26,14 @@ class PatternAnswer {
       : row_(row), findings_(findings), device_(session.device(row.key.device)) {}
 
   void say_what_binds() {
+    if (lacks_order(*row_.pattern)) {
+      return add("pattern-bound",
+                 Severity::open,
+                 fmt::format("What binds the step {} cannot be told: its streams waited for each "
+                             "other, and the recording does not say for what.",
+                             name()),
+                 {});
+    }
     if (!row_.savings) {
       return add("pattern-bound",
                  Severity::open,

@@ -97,7 +97,7 @@ PatternRow row_of(const Pattern& pattern,
   row.copy_factor = rows.median("copy_factor", time.key);
   const bool eager = time.key.name.at("mode") == "eager";
   if (eager) {
-    if (device && runs_streams_at_once(pattern, *device)) {
+    if (device && runs_streams_at_once(pattern, *device) && !lacks_order(pattern)) {
       LaunchCosts lengths;
       lengths.kernel_excess_ns = std::max(0.0, row.kernel_excess_ns.value_or(0));
       lengths.copy_factor = row.copy_factor.value_or(1);
@@ -250,6 +250,10 @@ BoundBy bound_of(const PatternRow::Savings& savings) {
                                       : BoundBy::launches;
 }
 
+bool lacks_order(const Pattern& pattern) {
+  return pattern.origin.left_out_waits > 0 && totals_of(pattern).streams > 1;
+}
+
 bool runs_streams_at_once(const Pattern& pattern, const DeviceFacts& device) {
   // On a CPU one core launches.
   const int cores = device.multiprocessors.value_or(0) - (is_gpu(device) ? 0 : 1);
@@ -304,7 +308,7 @@ std::vector<PredictedPattern> predicted_patterns(const SessionData& session) {
   std::vector<PredictedPattern> predicted;
   for (const Pattern& pattern : session.patterns) {
     const Board* const from = board_named(pattern.origin.gpu);
-    if (pattern.origin.gpu.empty() || !from) continue;
+    if (pattern.origin.gpu.empty() || !from || lacks_order(pattern)) continue;
     std::optional<double> agreement;
     if (pattern.origin.recorded_ns.value_or(0) > 0 && pattern.origin.kernel_factor == 1)
       agreement = modelled_ns(pattern, {}) / static_cast<double>(*pattern.origin.recorded_ns);
@@ -414,7 +418,8 @@ Table patterns_table() {
        {"bound_by",
         "The largest of the three: work, program, launches; several where that is less than 5 % of "
         "the step; unknown where without_launches_ns is more than 5 % below zero, where the device "
-        "cannot do the work of all streams at once, and in other modes.",
+        "cannot do the work of all streams at once, where waits of streams are not recorded, and "
+        "in other modes.",
         [](Row row) { return name_of(row.bound_by); }},
        {"by_eager",
         "The time in this mode by that in eager, by geometric means of run medians.",

@@ -63,6 +63,8 @@ inline constexpr double kLeastSaving = 0.05, kMostShort = 0.05;
 /// Whether a device can do the work of all of a pattern's streams at once: what they wait for each
 /// other would else count as launching.
 bool runs_streams_at_once(const Pattern& pattern, const DeviceFacts& device);
+/// Whether a pattern has streams that waited for each other in a way that is not known.
+bool lacks_order(const Pattern& pattern);
 
 /// What its calls took that do not wait, in nanoseconds.
 std::int64_t recorded_calls_ns(const Pattern& pattern);

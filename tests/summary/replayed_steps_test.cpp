@@ -156,6 +156,15 @@ TEST_F(Patterns, StreamsThatCannotGoSideBySideTellNothing) {
   EXPECT_TRUE(rows().at(0).savings);
 }
 
+TEST_F(Patterns, StreamsWhoseOrderIsNotRecordedTellNothing) {
+  pattern(idle_rows() + "kernel,1,,,1000,,,\n", {{"left_out_waits", 3}, {"gpu", "Tesla V100"}});
+  meta["devices"][0]["multiprocessors"] = 100;
+  mode("eager", {4e6, 4e6, 4e6});
+  EXPECT_EQ(rows().at(0).bound_by, BoundBy::unknown);
+  EXPECT_THAT(finding("pattern-bound").sentence, HasSubstr("its streams waited for each other"));
+  EXPECT_THAT(predicted_patterns(session_), IsEmpty());
+}
+
 TEST_F(Patterns, TheReplayIsHeldAgainstTheRecording) {
   pattern(busy_rows(), {{"recorded_ns", 100'000'000}});
   mode("eager", {101e6, 102e6, 103e6});
