@@ -31,10 +31,15 @@ bool has_copies(const CaseName& name) {
   return totals.copies + totals.fills > 0;
 }
 
+bool has_allocations(const CaseName& name) {
+  return totals_of(pattern_named(name.at("pattern"))).allocations > 0;
+}
+
 std::vector<std::string_view> pattern_metrics(const CaseName& name) {
   std::vector<std::string_view> metrics = {
       "pattern_ns", "pattern_calls_ns", "pattern_waits_ns", "kernel_excess_ns"};
   if (has_copies(name)) metrics.emplace_back("copy_factor");
+  if (has_allocations(name)) metrics.emplace_back("pattern_allocations_ns");
   return metrics;
 }
 
@@ -45,19 +50,23 @@ class ReplayedPattern : public Case {
     player_.verify();
     excess_ns_ = player_.kernel_excess_ns();
     if (has_copies(context.name)) copy_factor_ = player_.copy_factor();
+    allocates_ = has_allocations(context.name);
   }
 
   void sample(Block& block) override {
     const PatternTimes times = player_.play();
-    if (copy_factor_) {
-      block.keep(times.begin_ns,
-                 times.total_ns,
-                 times.calls_ns,
-                 times.waits_ns,
-                 excess_ns_,
-                 *copy_factor_);
+    const auto keep = [&](auto... more) {
+      block.keep(
+          times.begin_ns, times.total_ns, times.calls_ns, times.waits_ns, excess_ns_, more...);
+    };
+    if (copy_factor_ && allocates_) {
+      keep(*copy_factor_, times.allocations_ns);
+    } else if (copy_factor_) {
+      keep(*copy_factor_);
+    } else if (allocates_) {
+      keep(times.allocations_ns);
     } else {
-      block.keep(times.begin_ns, times.total_ns, times.calls_ns, times.waits_ns, excess_ns_);
+      keep();
     }
   }
 
@@ -70,6 +79,7 @@ class ReplayedPattern : public Case {
   PatternPlayer player_;
   double excess_ns_ = 0;
   std::optional<double> copy_factor_;
+  bool allocates_ = false;
 };
 
 std::vector<std::string> pattern_axis(Profile, const DeviceFacts&) {
@@ -84,7 +94,7 @@ std::vector<std::string> pattern_modes(Profile, const DeviceFacts& facts) {
 }
 
 /// What a user asks for, in any profile; of what ships all in full. A pool is only another mode
-/// where there are allocations.
+/// where there are allocations that are not of it.
 bool wanted_pattern(Profile profile, const DeviceFacts& facts, const CaseName& name) {
   if (!has_users_patterns() && profile != Profile::full) return false;
   if (name.at("mode") == "graph" && !has_users_patterns() && !can(facts, Capability::make_graphs))
@@ -129,8 +139,8 @@ const Registration launch_pattern =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "Of a step, until its last call returned, the time in calls that do not wait: all "
-                 "but the gaps and the waits.",
+                 "Of a step, until its last call returned, the time in calls that bring work: all "
+                 "but the gaps, the waits and the allocations.",
                  ""})
         .brings(
             {"pattern_waits_ns",
@@ -153,6 +163,12 @@ const Registration launch_pattern =
                  "events",
                  "How many times as long the pattern's copies and fills take on the device as they "
                  "did, likewise; where it has any.",
+                 ""})
+        .brings({"pattern_allocations_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Of a step, the time in calls that take memory or give it back; where it has any.",
                  ""})
         .metrics(pattern_metrics)
         .samples(pattern_samples)

@@ -78,11 +78,11 @@ void PatternPlayer::make_memory() {
     to_ = device_.allocate(totals_.device_copy_bytes);
   }
   if (totals_.host_copy_bytes > 0) host_ = device_.allocate_shared(totals_.host_copy_bytes);
-  if (totals_.allocations > 0) {
-    allocator_ =
-        device_.allocator(*streams_.front(),
-                          mode_ == PatternMode::pool ? AllocatorKind::pool : AllocatorKind::direct);
-  }
+  const bool all_pooled = mode_ == PatternMode::pool;
+  const std::size_t direct = all_pooled ? 0 : totals_.allocations - totals_.pooled;
+  if (direct > 0) direct_ = device_.allocator(*streams_.front(), AllocatorKind::direct);
+  if (direct < totals_.allocations)
+    pool_ = device_.allocator(*streams_.front(), AllocatorKind::pool);
 }
 
 PatternPlayer::Call PatternPlayer::call_of(const PatternOperation& operation) {
@@ -103,9 +103,10 @@ PatternPlayer::Call PatternPlayer::call_of(const PatternOperation& operation) {
     if (!event) event = device_.create_event(EventUse::order);
     call.event = event.get();
   }
-  if (operation.action == PatternAction::allocate && blocks_.size() <= operation.number) {
-    blocks_.resize(operation.number + 1);
-    block_bytes_.resize(operation.number + 1);
+  if (is_allocation(operation.action)) {
+    if (blocks_.size() <= operation.number) blocks_.resize(operation.number + 1);
+    const bool pooled = !direct_ || operation.action == PatternAction::allocate_pooled;
+    blocks_[operation.number] = {nullptr, operation.bytes, pooled ? pool_.get() : direct_.get()};
   }
   return call;
 }
@@ -137,9 +138,9 @@ void PatternPlayer::make_calls() {
       const std::size_t end = end_of(fits_graph);
       add_segment(i, std::max(end, i + 1));
       i = std::max(end, i + 1);
-    } else if (graphs && own[i].action == PatternAction::kernel && own[i].number != 0) {
+    } else if (graphs && is_work(own[i].action) && own[i].number != 0) {
       const std::size_t end = end_of([&](const PatternOperation& one) {
-        return one.action == PatternAction::kernel && one.number == own[i].number;
+        return is_work(one.action) && one.number == own[i].number;
       });
       add_graph(i, end, *operations_[i].stream);
       i = end;
@@ -147,7 +148,12 @@ void PatternPlayer::make_calls() {
       calls_.push_back(operations_[i++]);
     }
   }
-  for (const Call& call : calls_) gaps_ns_ += call.gap_ns;
+  for (const Call& call : calls_) {
+    gaps_ns_ += call.gap_ns;
+    // Captured again each time, with the gaps within.
+    if (mode_ != PatternMode::graph_update || !call.graph) continue;
+    for (std::size_t i = 1; i < call.count; ++i) gaps_ns_ += operations_[call.first + i].gap_ns;
+  }
 }
 
 void PatternPlayer::add_graph(std::size_t first, std::size_t end, Stream& stream) {
@@ -169,44 +175,87 @@ void PatternPlayer::add_graph(std::size_t first, std::size_t end, Stream& stream
 /// what it did between the others nothing stays.
 void PatternPlayer::add_segment(std::size_t first, std::size_t end) {
   Stream& stream = *streams_.front();
-  if (end - first > 1) return add_graph(first, end, stream);
-  Call call = operations_[first];
-  const bool of_order =
-      call.action == PatternAction::record_event || call.action == PatternAction::wait_event;
-  if (of_order) return;
-  call.stream = &stream;
-  call.event = nullptr;
-  calls_.push_back(call);
+  const auto calls = std::span(operations_).subspan(first, end - first);
+  const bool only_order = std::ranges::all_of(calls, [](const Call& call) {
+    return call.action == PatternAction::record_event || call.action == PatternAction::wait_event;
+  });
+  if (only_order) {
+    // On one stream it is there anyway; the host's time before the first stays.
+    lost_gap_ns_ += calls.front().gap_ns;
+    return;
+  }
+  if (calls.size() > 1) {
+    add_graph(first, end, stream);
+  } else {
+    calls_.push_back(calls.front());
+    calls_.back().stream = &stream;
+    calls_.back().event = nullptr;
+  }
+  calls_.back().gap_ns += std::exchange(lost_gap_ns_, 0);
 }
 
-/// All streams of the calls begin behind this one, and end before it goes on.
-std::unique_ptr<Graph> PatternPlayer::capture(std::span<Call> calls, Stream& main, bool with_gaps) {
+Event& PatternPlayer::order_event() {
+  if (used_order_events_ == order_events_.size())
+    order_events_.push_back(device_.create_event(EventUse::order));
+  return *order_events_[used_order_events_++];
+}
+
+/// The others go on behind what `from` has.
+void PatternPlayer::fork(Stream& from, const std::vector<Stream*>& others) {
+  if (others.empty()) return;
+  Event& event = order_event();
+  from.record(event);
+  for (Stream* const other : others) other->wait_for(event);
+}
+
+/// `into` goes on behind what the others have.
+void PatternPlayer::join(Stream& into, const std::vector<Stream*>& others) {
+  for (Stream* const other : others) {
+    Event& event = order_event();
+    other->record(event);
+    into.wait_for(event);
+  }
+}
+
+std::vector<Stream*> PatternPlayer::other_streams(std::span<const Call> calls, const Stream& main) {
   std::vector<Stream*> others;
   for (const Call& call : calls) {
     if (call.stream != &main && std::ranges::find(others, call.stream) == others.end())
       others.push_back(call.stream);
   }
-  if (!fork_ && !others.empty()) fork_ = device_.create_event(EventUse::order);
-  std::vector<std::unique_ptr<Event>> joins;
-  for (std::size_t i = 0; i < others.size(); ++i)
-    joins.push_back(device_.create_event(EventUse::order));
+  return others;
+}
+
+/// All streams of the calls begin behind this one, and end before it goes on; and so do those of
+/// each graph among them, behind the stream of its first work.
+std::unique_ptr<Graph> PatternPlayer::capture(std::span<Call> calls, Stream& main, bool with_gaps) {
+  used_order_events_ = 0;
+  const std::vector<Stream*> others = other_streams(calls, main);
   std::vector<const Event*> recorded;
   return device_.capture(main, [&] {
-    if (!others.empty()) main.record(*fork_);
-    for (Stream* const other : others) other->wait_for(*fork_);
-    for (Call& call : calls) {
-      if (with_gaps && &call != &calls.front() && call.gap_ns > 0)
-        spin_until(now_ns() + call.gap_ns);
-      if (call.action == PatternAction::record_event) recorded.push_back(call.event);
-      // An event of a graph before is over: the graphs follow each other.
-      const bool over = call.action == PatternAction::wait_event &&
-                        std::ranges::find(recorded, call.event) == recorded.end();
-      if (!over) perform(call);
+    fork(main, others);
+    for (std::size_t i = 0; i < calls.size();) {
+      std::size_t end = i + 1;
+      const bool of_graph = is_work(calls[i].action) && calls[i].number != 0;
+      while (of_graph && end < calls.size() && is_work(calls[end].action) &&
+             calls[end].number == calls[i].number)
+        ++end;
+      const auto group = calls.subspan(i, end - i);
+      const std::vector<Stream*> branches = other_streams(group, *group.front().stream);
+      if (with_gaps && i > 0 && group.front().gap_ns > 0)
+        spin_until(now_ns() + group.front().gap_ns);
+      fork(*group.front().stream, branches);
+      for (Call& call : group) {
+        if (call.action == PatternAction::record_event) recorded.push_back(call.event);
+        // An event of a graph before is over: the graphs follow each other.
+        const bool over = call.action == PatternAction::wait_event &&
+                          std::ranges::find(recorded, call.event) == recorded.end();
+        if (!over) perform(call);
+      }
+      join(*group.front().stream, branches);
+      i = end;
     }
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      others[i]->record(*joins[i]);
-      main.wait_for(*joins[i]);
-    }
+    join(main, others);
   });
 }
 
@@ -244,12 +293,11 @@ void PatternPlayer::perform(Call& call) {
     case PatternAction::wait_all:
       return wait_for_all();
     case PatternAction::allocate:
-      blocks_[call.number] = allocator_->allocate(call.bytes);
-      block_bytes_[call.number] = call.bytes;
+    case PatternAction::allocate_pooled:
+      blocks_[call.number].address = blocks_[call.number].allocator->allocate(call.bytes);
       return;
     case PatternAction::release:
-      allocator_->release(std::exchange(blocks_[call.number], nullptr), block_bytes_[call.number]);
-      return;
+      return release(blocks_[call.number]);
     case PatternAction::record_event:
       return call.stream->record(*call.event);
     case PatternAction::wait_event:
@@ -271,9 +319,13 @@ PatternTimes PatternPlayer::play() {
       }
       call.graph->launch(*call.stream);
     } else if (is_wait(call.action) || call.blocks) {
-      const std::int64_t waits_from = now_ns();
+      const std::int64_t from = now_ns();
       perform(call);
-      times.waits_ns += now_ns() - waits_from;
+      times.waits_ns += now_ns() - from;
+    } else if (is_allocation(call.action) || call.action == PatternAction::release) {
+      const std::int64_t from = now_ns();
+      perform(call);
+      times.allocations_ns += now_ns() - from;
     } else {
       perform(call);
     }
@@ -282,7 +334,7 @@ PatternTimes PatternPlayer::play() {
   wait_for_all();
   const std::int64_t end = now_ns();
   times.total_ns = end - begin;
-  times.calls_ns = returned - begin - gaps_ns_ - times.waits_ns;
+  times.calls_ns = returned - begin - gaps_ns_ - times.waits_ns - times.allocations_ns;
   times.waits_ns += end - returned;
   release_rest();
   return times;
@@ -296,10 +348,13 @@ void PatternPlayer::wait_for_all() {
   for (const auto& stream : streams_) stream->wait();
 }
 
+void PatternPlayer::release(Block& block) {
+  block.allocator->release(std::exchange(block.address, nullptr), block.bytes);
+}
+
 void PatternPlayer::release_rest() {
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    if (void* const block = std::exchange(blocks_[i], nullptr))
-      allocator_->release(block, block_bytes_[i]);
+  for (Block& block : blocks_) {
+    if (block.address) release(block);
   }
 }
 
@@ -387,7 +442,9 @@ std::string PatternPlayer::method() const {
   std::string text = launch_method(*kernel_, device_.facts());
   if (!graphs_.empty()) text += fmt::format("; {}", counted(graphs_.size(), "graph"));
   if (totals_.graphs > 0 && graphs_.empty()) text += "; graphs as their kernels, one by one";
-  if (allocator_) text += "; " + allocator_->method();
+  for (const auto* const allocator : {direct_.get(), pool_.get()}) {
+    if (allocator) text += "; " + allocator->method();
+  }
   return text + std::string(remark_on_gate(device_));
 }
 

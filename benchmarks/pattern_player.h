@@ -25,8 +25,9 @@ enum class PatternMode {
 struct PatternTimes {
   std::int64_t begin_ns = 0;  // before the work that is ahead was enqueued
   std::int64_t total_ns = 0;  // from the first gap to the end of all work
-  std::int64_t calls_ns = 0;  // until the last call returned, less gaps and waits
+  std::int64_t calls_ns = 0;  // until the last call returned, less gaps, waits and allocations
   std::int64_t waits_ns = 0;  // in waits, that for the end among them
+  std::int64_t allocations_ns = 0;  // in calls that take blocks or give them back
 };
 
 class PatternPlayer {
@@ -71,6 +72,12 @@ class PatternPlayer {
     std::size_t first = 0, count = 0;
   };
 
+  struct Block {
+    void* address = nullptr;  // null: not allocated
+    std::uint64_t bytes = 0;
+    Allocator* allocator = nullptr;
+  };
+
   bool uses_graphs() const {
     return mode_ == PatternMode::graph || mode_ == PatternMode::graph_update;
   }
@@ -85,12 +92,17 @@ class PatternPlayer {
   void add_graph(std::size_t first, std::size_t end, Stream& stream);
   void add_segment(std::size_t first, std::size_t end);
   std::unique_ptr<Graph> capture(std::span<Call> calls, Stream& main, bool with_gaps);
+  static std::vector<Stream*> other_streams(std::span<const Call> calls, const Stream& main);
+  void fork(Stream& from, const std::vector<Stream*>& others);
+  void join(Stream& into, const std::vector<Stream*>& others);
+  Event& order_event();
 
   void perform(Call& call);
   void launch_kernel(Call& call);
   void copy(const Call& call);
   void enqueue_work_ahead();
   void wait_for_all();
+  static void release(Block& block);
   void release_rest();
   void check_copies();
 
@@ -99,17 +111,18 @@ class PatternPlayer {
   PatternMode mode_;
   PatternTotals totals_;
   std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<std::unique_ptr<Event>> events_;  // by number; those of graphs behind them
-  std::unique_ptr<Event> fork_;
+  std::vector<std::unique_ptr<Event>> events_;        // by number; those of graphs behind them
+  std::vector<std::unique_ptr<Event>> order_events_;  // of forks and joins in graphs
+  std::size_t used_order_events_ = 0;
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<Buffer> counter_, from_, to_, host_;
-  std::unique_ptr<Allocator> allocator_;
-  std::vector<void*> blocks_;  // by number; null: not allocated
-  std::vector<std::uint64_t> block_bytes_;
+  std::unique_ptr<Allocator> direct_, pool_;
+  std::vector<Block> blocks_;     // by number
   std::vector<Call> operations_;  // one for each of the pattern's that are not ahead
   std::vector<Call> ahead_, calls_;
   std::vector<std::unique_ptr<ExecutableGraph>> graphs_;
-  std::int64_t gaps_ns_ = 0;  // of calls_
+  std::int64_t gaps_ns_ = 0;      // of calls_
+  std::int64_t lost_gap_ns_ = 0;  // before what only orders streams, and is left out
   void* counter_address_ = nullptr;
 };
 

@@ -37,9 +37,12 @@ Pattern find(const std::string& text) {
     if (shipped.origin.name == text) return shipped;
   }
   if (is_there(text)) return read(text, "");
-  const std::size_t colon = text.rfind(':');
-  if (colon != std::string::npos && is_there(text.substr(0, colon)))
-    return read(text.substr(0, colon), std::string_view(text).substr(colon + 1));
+  // Either may have colons: the longest path that is there.
+  for (std::size_t colon = text.rfind(':'); colon != std::string::npos && colon > 0;
+       colon = text.rfind(':', colon - 1)) {
+    if (is_there(text.substr(0, colon)))
+      return read(text.substr(0, colon), std::string_view(text).substr(colon + 1));
+  }
   std::vector<std::string> names;
   for (const Pattern& shipped : shipped_patterns()) names.push_back(shipped.origin.name);
   throw Error("'{}' is no session, no file and no pattern that ships{}: those are {}",
@@ -58,7 +61,7 @@ void stretch(Pattern& pattern, double factor) {
           std::min(static_cast<double>(one.device_ns) * factor, 2.0 * kLongestPatternNs));
   }
   pattern.origin.kernel_factor = factor;
-  pattern.origin.name = pattern_name(fmt::format("{}.x{:g}", pattern.origin.name, factor));
+  pattern.origin.name = pattern_name(pattern.origin.name, fmt::format(".x{:g}", factor));
   check_pattern(pattern);
 }
 

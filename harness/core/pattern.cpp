@@ -30,6 +30,7 @@ constexpr PatternActionInfo kActions[] = {
     {PatternAction::wait, "wait", "the host waits for a stream"},
     {PatternAction::wait_all, "wait_all", "the host waits for the device"},
     {PatternAction::allocate, "allocate", "a block of memory is allocated"},
+    {PatternAction::allocate_pooled, "allocate_pooled", "a block is taken from the device's pool"},
     {PatternAction::release, "release", "a block of memory is given back"},
     {PatternAction::record_event, "record_event", "an event is recorded in the stream"},
     {PatternAction::wait_event, "wait_event", "the stream waits for an event"},
@@ -87,12 +88,17 @@ class Check {
     if (operation.bytes > kMostBytes)
       fail("it is of {} bytes: nothing has so much", operation.bytes);
     if (operation.blocks && !is_copy(operation.action)) fail("only the call of a copy can block");
+    const bool sized = is_copy(operation.action) || operation.action == PatternAction::fill ||
+                       is_allocation(operation.action);
+    if (sized && operation.bytes == 0) fail("it is of 0 bytes");
+    if (operation.number > kMostPatternOperations) {
+      fail("its number is {}, and may be {}", operation.number, kMostPatternOperations);
+    }
     check_number(operation);
     if (operation.action == PatternAction::ahead && place_ != aheads_ + 1)
       fail("what is ahead of the step comes first");
     aheads_ += operation.action == PatternAction::ahead ? 1 : 0;
-    works_ = works_ || operation.action == PatternAction::kernel || is_copy(operation.action) ||
-             operation.action == PatternAction::fill;
+    works_ = works_ || is_work(operation.action);
   }
   void end() const {
     if (!works_) throw Error("it has no kernel, copy or fill");
@@ -121,12 +127,14 @@ class Check {
 
   void check_number(const PatternOperation& operation) {
     const std::uint32_t number = operation.number;
-    const bool of_graph = operation.action == PatternAction::kernel && number != 0;
+    const bool of_graph = is_work(operation.action) && number != 0;
     if (of_graph && number != graph_ && !graphs_.insert(number).second)
-      fail("graph {} was launched before: its kernels must follow each other", number);
+      fail("graph {} was launched before: its works must follow each other", number);
+    if (of_graph && operation.blocks) fail("a copy of a graph does not block");
     graph_ = of_graph ? number : 0;
     switch (operation.action) {
       case PatternAction::allocate:
+      case PatternAction::allocate_pooled:
         if (!blocks_.insert(number).second) fail("block {} is allocated already", number);
         break;
       case PatternAction::release:
@@ -134,6 +142,10 @@ class Check {
         break;
       case PatternAction::record_event:
         events_.insert(number);
+        break;
+      case PatternAction::wait:
+        if (number != 0 && !events_.contains(number))
+          fail("it waits for event {}, which is not recorded before", number);
         break;
       case PatternAction::wait_event:
         if (!events_.contains(number))
@@ -174,11 +186,13 @@ PatternTotals totals_of(const Pattern& pattern) {
       ++totals.kernels;
       totals.kernel_ns = plus(totals.kernel_ns, one.device_ns);
     }
-    if (kernel && (one.number == 0 || one.number != graph)) {
+    const bool of_graph = is_work(one.action) && one.number != 0;
+    const bool begins = of_graph && one.number != graph;
+    if (begins || (kernel && !of_graph)) {
       ++totals.launches;
-      totals.graphs += one.number == 0 ? 0 : 1;
+      totals.graphs += begins ? 1 : 0;
     }
-    graph = kernel ? one.number : 0;
+    graph = of_graph ? one.number : 0;
     if (is_copy(one.action)) ++totals.copies;
     if (is_copy(one.action) || one.action == PatternAction::fill)
       totals.device_copy_bytes = std::max(totals.device_copy_bytes, one.bytes);
@@ -193,7 +207,9 @@ PatternTotals totals_of(const Pattern& pattern) {
         ++totals.waits;
         break;
       case PatternAction::allocate:
+      case PatternAction::allocate_pooled:
         ++totals.allocations;
+        totals.pooled += one.action == PatternAction::allocate_pooled ? 1 : 0;
         live += blocks[one.number] = one.bytes;
         totals.most_live_bytes = std::max(totals.most_live_bytes, live);
         break;
@@ -280,9 +296,11 @@ Pattern read_pattern(const std::filesystem::path& file) {
   return pattern;
 }
 
-std::string pattern_name(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  std::string name(text.substr(0, kLongest));
+std::string pattern_name(std::string_view text, std::string_view ending) {
+  constexpr std::size_t kLongest = 60, kLongestEnding = 30;
+  ending = ending.substr(0, kLongestEnding);
+  std::string name(text.substr(0, kLongest - ending.size()));
+  name += ending;
   for (char& c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '_' || c == '-' || c == '.';

@@ -21,12 +21,13 @@ enum class PatternAction : std::uint8_t {
   copy_to_host,
   copy,  // within the device
   fill,
-  wait,          // of the host, for a stream
-  wait_all,      // of the host, for the device
-  allocate,      // a block of memory
-  release,       // the same block
-  record_event,  // in a stream
-  wait_event,    // of a stream, for an event
+  wait,             // of the host, for a stream
+  wait_all,         // of the host, for the device
+  allocate,         // a block of memory
+  allocate_pooled,  // the same, of the device's pool
+  release,          // the same block
+  record_event,     // in a stream
+  wait_event,       // of a stream, for an event
 };
 
 struct PatternActionInfo {
@@ -37,10 +38,17 @@ struct PatternActionInfo {
 std::span<const PatternActionInfo> pattern_actions();
 std::string_view name_of(PatternAction action);
 
-/// Work that a stream does: it can be part of a graph.
 constexpr bool is_copy(PatternAction action) {
   return action == PatternAction::copy_to_device || action == PatternAction::copy_to_host ||
          action == PatternAction::copy;
+}
+
+/// What a stream does: it can be part of a graph.
+constexpr bool is_work(PatternAction action) {
+  return action == PatternAction::kernel || action == PatternAction::fill || is_copy(action);
+}
+constexpr bool is_allocation(PatternAction action) {
+  return action == PatternAction::allocate || action == PatternAction::allocate_pooled;
 }
 
 /// Times are nanoseconds.
@@ -51,8 +59,8 @@ struct PatternOperation {
   std::int64_t call_ns = 0;    // of the call, where it was recorded
   std::int64_t device_ns = 0;  // of the device
   std::uint64_t bytes = 0;     // of copies, fills and blocks
-  /// Of a kernel the launch of the graph that it is part of, from 1, or 0; of a block or an event
-  /// which it is.
+  /// Of a kernel, copy or fill the launch of the graph that it is part of, from 1, or 0; of a block
+  /// or an event which it is.
   std::uint32_t number = 0;
   bool blocks = false;  // a copy whose call returns when it is done
   bool operator==(const PatternOperation&) const = default;
@@ -66,8 +74,9 @@ struct PatternOrigin {
   /// From the first call to the end of the last work, and to the return of the last call.
   std::optional<std::int64_t> recorded_ns, recorded_host_ns;
   double kernel_factor = 1;  // kernels last so many times as long as they did
-  /// Of streams for events of which the recording does not say which they are.
-  std::uint64_t left_out_waits = 0;
+  /// Of calls that are no operations, and gaps therefore.
+  std::int64_t other_calls_ns = 0;
+  std::string incomplete;  // why nothing can be concluded from it; empty: it can
   std::vector<std::string>
       remarks;  // what the recording does not tell, and what is replayed instead
 
@@ -78,7 +87,8 @@ struct PatternOrigin {
     field("recorded_ns", self.recorded_ns);
     field("recorded_host_ns", self.recorded_host_ns);
     field.optional("kernel_factor", self.kernel_factor);
-    field.optional("left_out_waits", self.left_out_waits);
+    field.optional("other_calls_ns", self.other_calls_ns);
+    field.optional("incomplete", self.incomplete);
     field.optional("remarks", self.remarks);
   }
 };
@@ -92,7 +102,8 @@ struct Pattern {
 struct PatternTotals {
   std::size_t kernels = 0;   // also those ahead
   std::size_t launches = 0;  // calls that launch: of a graph one
-  std::size_t copies = 0, fills = 0, waits = 0, allocations = 0, graphs = 0;
+  std::size_t copies = 0, fills = 0, waits = 0, graphs = 0;
+  std::size_t allocations = 0, pooled = 0;  // blocks that are taken; those of them from the pool
   std::uint32_t streams = 0;
   std::int64_t gaps_ns = 0;             // all gaps
   std::int64_t kernel_ns = 0;           // of all kernels together
@@ -113,8 +124,8 @@ inline constexpr std::int64_t kLongestPatternNs = 60'000'000'000;
 
 /// Throws Error that names the operation, from 1, and the figure: times below zero, more streams or
 /// operations than may be, longer than kLongestPatternNs, an event that is waited for before it is
-/// recorded, a block that is released and not allocated, a graph whose kernels do not follow each
-/// other, no work at all.
+/// recorded, a block that is released and not allocated, copies, fills and blocks of nothing, a
+/// graph whose works do not follow each other, no work at all.
 void check_pattern(const Pattern& pattern);
 
 /// The operations as a table, and back. Reading throws Error, which names table and line, and what
@@ -124,7 +135,8 @@ std::vector<PatternOperation> parse_pattern(std::string_view text, const std::st
 inline constexpr std::size_t kLongestPatternFile = std::size_t{32} << 20;  // bytes
 Pattern read_pattern(const std::filesystem::path& file);
 
-/// What a name of a case may have: letters, digits, '_', '-' and '.'. All else becomes '_'.
-std::string pattern_name(std::string_view text);
+/// What a name of a case may have: letters, digits, '_', '-' and '.'. All else becomes '_', and
+/// what is too long is cut before the `ending`.
+std::string pattern_name(std::string_view text, std::string_view ending = {});
 
 }  // namespace launchgap

@@ -30,6 +30,7 @@ struct KeptProcess {
 
 KeptProcess read_process(const fs::path& file) {
   KeptProcess kept;
+  bool begun = false;
   EventVisitor visitor;
   visitor.begin = [&](const EventsHead& head) {
     if (!head.case_name.empty()) {
@@ -37,6 +38,7 @@ KeptProcess read_process(const fs::path& file) {
           "it has the events of launchgap's own cases; a pattern is a step of a program that was "
           "recorded: `launchgap record -- COMMAND`, or `launchgap import FILE`");
     }
+    if (std::exchange(begun, true)) throw Error("it has the events of several processes");
     kept.head = head;
   };
   visitor.block = [&](const Process& block) {
@@ -65,6 +67,13 @@ std::vector<fs::path> event_files(const fs::path& session) {
     files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
+}
+
+/// ".p2" for the second of several processes of a session; the first has none.
+std::string place_among(const std::vector<fs::path>& files, const fs::path& file) {
+  const auto found = std::ranges::find(files, file.filename(), &fs::path::filename);
+  const auto place = found - files.begin();
+  return found == files.end() || place == 0 ? "" : fmt::format(".p{}", place + 1);
 }
 
 struct Stretch {
@@ -148,36 +157,37 @@ WantedStep WantedStep::parse(std::string_view text) {
 Pattern pattern_of_session(const fs::path& place, const WantedStep& wanted) {
   std::error_code error;
   const bool is_folder = fs::is_directory(place, error);
-  const std::vector<fs::path> files = is_folder ? event_files(place) : std::vector<fs::path>{place};
-  if (files.empty()) {
+  const fs::path session = is_folder ? place : fs::absolute(place).parent_path().parent_path();
+  const std::vector<fs::path> files = event_files(session);
+  if (is_folder && files.empty()) {
     throw Error(
         "{}: it has no folder `events` with files, so it is no session of `launchgap import` or "
         "`launchgap record`",
         place.string());
   }
-  const KeptProcess kept = read_process(files.front());
+  const fs::path& file = is_folder ? files.front() : place;
+  const KeptProcess kept = read_process(file);
   try {
     const AlignedProcess aligned(kept.process, tick_ns(kept.process));
     const Stretch stretch = stretch_of(aligned.process(), wanted);
-    Pattern pattern =
-        pattern_of(aligned.process(), kept.head.gpus, stretch.begin_ns, stretch.end_ns);
-    const std::string session =
-        name_of_session(is_folder ? place : place.parent_path().parent_path());
-    pattern.origin.name = pattern_name(session + "." + stretch.number);
+    Pattern pattern = pattern_of(aligned.process(),
+                                 kept.head.gpus,
+                                 {stretch.begin_ns, stretch.end_ns, aligned.clocks.trusted()});
+    const std::string name = name_of_session(session);
+    pattern.origin.name = pattern_name(name, place_among(files, file) + "." + stretch.number);
     pattern.origin.source = fmt::format(
-        "{} of {}, recorded by {}", stretch.what, session, printable(kept.head.recorder, 60));
+        "{} of {}, recorded by {}", stretch.what, name, printable(kept.head.recorder, 60));
     if (!aligned.clocks.trusted()) {
-      pattern.origin.recorded_ns = pattern.origin.recorded_host_ns;
       pattern.origin.remarks.push_back(fmt::format(
           "times of the host and of the GPU cannot be compared: {}", aligned.clocks.problem));
     }
-    if (files.size() > 1)
+    if (is_folder && files.size() > 1)
       pattern.origin.remarks.push_back(fmt::format(
           "of {} processes it is the first: another is asked for by its file in `events`",
           files.size()));
     return pattern;
   } catch (const Error& failure) {
-    throw Error("{}: {}", files.front().string(), failure.what());
+    throw Error("{}: {}", file.string(), failure.what());
   }
 }
 

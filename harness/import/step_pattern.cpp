@@ -12,84 +12,19 @@
 #include "harness/core/errors.h"
 #include "harness/core/text.h"
 #include "harness/import/call_names.h"
-#include "harness/trace/join.h"
+#include "harness/import/work_of_calls.h"
 
 namespace launchgap::recording {
 namespace {
 
 using activity::Call;
 using activity::Purpose;
+using activity::Wait;
 
 /// CUPTI's kinds of memory.
 constexpr std::uint32_t kDeviceMemory = 3, kManagedMemory = 5;
-
-/// What a stream does, whoever asked for it.
-struct Work {
-  std::int64_t begin_ns, end_ns;
-  std::uint32_t stream;
-  std::uint64_t bytes = 0;
-  PatternAction action = PatternAction::kernel;
-};
-
-PatternAction action_of(const activity::Transfer& transfer) {
-  return transfer.fill        ? PatternAction::fill
-         : transfer.from_host ? PatternAction::copy_to_device
-         : transfer.to_host   ? PatternAction::copy_to_host
-                              : PatternAction::copy;
-}
-
-/// What the GPU did, by the correlation number of the call that asked for it.
-class WorkOfCalls {
- public:
-  WorkOfCalls(const Process& process, std::int64_t tick) {
-    const activity::Trace& trace = process.trace;
-    const Joined joined = join(trace, tick);
-    for (const Launch& launch : joined.launches) {
-      std::vector<Work>& own = by_call_[launch.call];
-      for (const std::uint32_t index : joined.kernels_of(launch)) {
-        const activity::KernelRun& kernel = trace.kernels[index];
-        own.push_back({kernel.begin_ns, kernel.end_ns, kernel.stream});
-      }
-    }
-    for (const activity::Transfer& transfer : trace.transfers) {
-      if (has_times(transfer)) {
-        by_correlation_[transfer.correlation].push_back({transfer.begin_ns,
-                                                         transfer.end_ns,
-                                                         transfer.stream,
-                                                         transfer.bytes,
-                                                         action_of(transfer)});
-      }
-    }
-    for (const activity::Graph& graph : trace.graphs) {
-      if (has_times(graph))
-        by_correlation_[graph.correlation].push_back({graph.begin_ns, graph.end_ns, graph.stream});
-    }
-  }
-
-  std::vector<Work> of(std::uint32_t index, const Call& call) const {
-    if (const auto own = by_call_.find(index); own != by_call_.end() && !own->second.empty())
-      return own->second;
-    const auto found = by_correlation_.find(call.correlation);
-    return call.correlation == 0 || found == by_correlation_.end() ? std::vector<Work>()
-                                                                   : found->second;
-  }
-
- private:
-  std::unordered_map<std::uint32_t, std::vector<Work>> by_call_, by_correlation_;
-};
-
-/// The GPU with the most kernels that begin in a time; else that with the most of all.
-std::uint64_t busiest_gpu(const Process& process, std::int64_t begin_ns, std::int64_t end_ns) {
-  std::map<std::uint64_t, std::pair<std::size_t, std::size_t>> counts;
-  for (const activity::KernelRun& kernel : process.trace.kernels) {
-    auto& [within, all] = counts[process.streams[kernel.stream].gpu];
-    ++all;
-    if (kernel.begin_ns >= begin_ns && kernel.begin_ns < end_ns) ++within;
-  }
-  if (counts.empty()) throw Error("it has no kernels, so there is nothing to do again");
-  return std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })
-      ->first;
-}
+/// A call that waits takes longer.
+constexpr std::int64_t kWaitedNs = 10'000;
 
 /// What could not be done again as it was, each once, with how often.
 class Remarks {
@@ -108,38 +43,48 @@ class Remarks {
 
 class Extraction {
  public:
-  Extraction(const Process& process, std::int64_t begin_ns, std::int64_t end_ns)
+  Extraction(const Process& process, const StepExtent& step)
       : process_(process),
-        begin_ns_(begin_ns),
-        end_ns_(end_ns),
+        step_(step),
         tick_ns_(tick_ns(process)),
-        gpu_(busiest_gpu(process, begin_ns, end_ns)),
+        gpu_(busiest_gpu(process, step.begin_ns, step.end_ns)),
         works_(process, tick_ns_) {
-    for (const activity::Wait& wait : process.trace.waits) {
+    for (const Wait& wait : process.trace.waits) {
       if (wait.type != 0 && wait.correlation != 0) waits_.emplace(wait.correlation, &wait);
     }
     for (const activity::Memory& one : process.trace.memory) {
       if (one.correlation != 0 && (one.kind == kDeviceMemory || one.kind == kManagedMemory))
         memory_.emplace(one.correlation, &one);
     }
+    if (!step.clocks_agree) return;
+    std::vector<Work> here = works_.all();
+    std::erase_if(here, [&](const Work& work) { return !is_here(work); });
+    before_ = WorkFromBefore(here, step.begin_ns, step.end_ns);
   }
 
   Pattern run() {
-    for (const std::uint32_t index : calls()) take(index);
+    for (const std::uint32_t index : calls()) {
+      const std::size_t known = operations_.size();
+      take(index);
+      const Call& call = process_.trace.calls[index];
+      if (operations_.size() == known) other_calls_ns_ += call.end_ns - call.begin_ns;
+    }
     insert_events();
     add_work_from_before();
     Pattern pattern;
-    pattern.origin.recorded_ns = std::max(last_end_ns_, device_end_ns_) - begin_ns_;
-    pattern.origin.recorded_host_ns = last_end_ns_ - begin_ns_;
+    PatternOrigin& origin = pattern.origin;
+    origin.recorded_host_ns = last_end_ns_ - step_.begin_ns;
+    origin.recorded_ns =
+        std::max(last_end_ns_, step_.clocks_agree ? device_end_ns_ : last_end_ns_) - step_.begin_ns;
+    origin.other_calls_ns = other_calls_ns_;
     pattern.operations = std::move(operations_);
     note_rest();
-    pattern.origin.left_out_waits = left_out_waits_;
-    pattern.origin.remarks = remarks_.take();
+    origin.incomplete = what_is_missing();
+    origin.remarks = remarks_.take();
     return pattern;
   }
 
   std::uint64_t gpu() const { return gpu_; }
-  std::int64_t tick() const { return tick_ns_; }
 
  private:
   /// Those of the step by their start, without calls that are within another of their thread.
@@ -147,7 +92,7 @@ class Extraction {
     const std::vector<Call>& all = process_.trace.calls;
     std::vector<std::uint32_t> indices;
     for (std::uint32_t i = 0; i < all.size(); ++i) {
-      if (has_times(all[i]) && all[i].begin_ns >= begin_ns_ && all[i].begin_ns < end_ns_)
+      if (has_times(all[i]) && all[i].begin_ns >= step_.begin_ns && all[i].begin_ns < step_.end_ns)
         indices.push_back(i);
     }
     std::ranges::stable_sort(indices, [&](std::uint32_t a, std::uint32_t b) {
@@ -190,7 +135,7 @@ class Extraction {
     if (call.begin_ns < last_end_ns_) {
       remarks_.count("calls that overlapped those of other threads, and follow each other");
     } else {
-      one.gap_ns = call.begin_ns - (operations_.empty() ? begin_ns_ : last_end_ns_);
+      one.gap_ns = call.begin_ns - (operations_.empty() ? step_.begin_ns : last_end_ns_);
     }
     one.call_ns = call.end_ns - std::max(call.begin_ns, last_end_ns_);
     one.call_ns = std::max<std::int64_t>(one.call_ns, 0);
@@ -200,24 +145,37 @@ class Extraction {
   }
 
   void give(PatternOperation& one, const Work& work) {
+    one.action = work.action;
     one.stream = stream(work.stream);
     one.device_ns = work.end_ns - work.begin_ns;
-    one.bytes = work.bytes;
+    one.bytes = work.action == PatternAction::kernel ? 0 : work.bytes;
+    if (one.action != PatternAction::kernel && one.bytes == 0) {
+      remarks_.count("copies or fills without a size, now kernels that last as long");
+      one.action = PatternAction::kernel;
+    }
+    works_ns_ += one.device_ns;
     device_end_ns_ = std::max(device_end_ns_, work.end_ns);
     latest_[one.stream] = std::max(latest_[one.stream], work.end_ns);
     done_.push_back({work.end_ns, operations_.size() - 1});
-    auto& first = first_begin_[one.stream];
-    first = first == 0 ? work.begin_ns : std::min(first, work.begin_ns);
   }
 
   bool is_here(const Work& work) const { return process_.streams[work.stream].gpu == gpu_; }
 
+  /// What a call brought to this GPU. Nothing where it is all of others, which are counted.
+  std::vector<Work> works_here(std::uint32_t index) {
+    std::vector<Work> works = works_.of(index);
+    const std::size_t elsewhere = std::erase_if(works, [&](const Work& w) { return !is_here(w); });
+    if (elsewhere > 0) ++for_other_gpus_;
+    return works;
+  }
+
   void take_launch(std::uint32_t index, const Call& call) {
-    std::vector<Work> works = works_.of(index, call);
-    const bool lost = works.empty();
-    if (std::erase_if(works, [&](const Work& work) { return !is_here(work); }) > 0 && works.empty())
-      return remarks_.count("launches for other GPUs, left out");
+    const bool lost = works_.of(index).empty();
+    const std::vector<Work> works = works_here(index);
+    if (!lost && works.empty()) return remarks_.count("launches for other GPUs, left out");
+    ++launches_;
     if (lost) {
+      ++lost_;
       remarks_.count("launches that have lost their kernel, and start one that does nothing");
       add(PatternAction::kernel, call).stream = streams_.empty() ? 0 : last_stream_;
       if (streams_.empty()) stream(any_stream());
@@ -239,86 +197,113 @@ class Extraction {
   }
 
   void take_transfer(std::uint32_t index, const Call& call) {
-    std::vector<Work> works = works_.of(index, call);
-    std::erase_if(works, [&](const Work& work) { return !is_here(work); });
+    const std::vector<Work> works = works_here(index);
     if (works.empty())
       return remarks_.count("calls that copy or fill without a record of it, a gap now");
     for (const Work& work : works) {
       if (&work == &works.front()) {
         add(work.action, call);
       } else {
-        operations_.emplace_back().action = work.action;
+        operations_.emplace_back();
       }
       PatternOperation& one = operations_.back();
       give(one, work);
-      if (one.bytes == 0) {
-        remarks_.count("copies or fills without a size, now kernels that last as long");
-        one.action = PatternAction::kernel;
-      }
-      one.blocks = is_copy(one.action) && one.action != PatternAction::copy &&
-                   call.end_ns + tick_ns_ >= work.end_ns;
+      const bool of_host =
+          one.action == PatternAction::copy_to_device || one.action == PatternAction::copy_to_host;
+      const bool is_async = process_.trace.name(call.id).find("Async") != std::string::npos;
+      one.blocks =
+          of_host && (step_.clocks_agree ? call.end_ns + tick_ns_ >= work.end_ns : !is_async);
     }
   }
 
+  // --- Waits ---
+
   void take_wait(const Call& call) {
     const auto known = waits_.find(call.correlation);
-    const activity::Wait* const wait = known == waits_.end() ? nullptr : known->second;
-    if (wait && wait->type == activity::Wait::kHostForEvent &&
+    const Wait* const wait = known == waits_.end() ? nullptr : known->second;
+    if (wait && wait->type == Wait::kHostForEvent &&
         wait_for_recorded(call, *wait, PatternAction::wait))
       return;
-    if (wait && wait->type == activity::Wait::kHostForStream &&
-        wait->stream != activity::Wait::kNoStream) {
-      if (process_.streams[wait->stream].gpu != gpu_) return;
-      const auto stream = streams_.find(wait->stream);
-      // One that has nothing to do is not waited for; the call took its time.
-      if (stream == streams_.end()) return;
-      add(PatternAction::wait, call).stream = stream->second;
-      return;
-    }
-    if (streams_.empty()) return add_wait_for_all(call);
+    if (wait && wait->type == Wait::kHostForStream && wait->stream != Wait::kNoStream)
+      return wait_for_stream(call, wait->stream);
     const bool of_device = waits_for_device(process_.trace.name(call.id)) ||
-                           (wait && wait->type == activity::Wait::kHostForContext);
-    if (of_device) return add_wait_for_all(call);
-    if (streams_.size() == 1 && latest_[0] <= call.end_ns + tick_ns_) {
-      add(PatternAction::wait, call).stream = 0;
+                           (wait && wait->type == Wait::kHostForContext);
+    if (of_device) return wait_for_device(call);
+    if (!step_.clocks_agree) {
+      remarks_.count("waits for a stream or an event that is not told, now for the device");
+      add(PatternAction::wait_all, call);
       return;
     }
     take_unknown_wait(call);
   }
 
-  void add_wait_for_all(const Call& call) { add(PatternAction::wait_all, call); }
+  /// One that has nothing to do is not waited for; the call took its time.
+  void wait_for_stream(const Call& call, std::uint32_t recorded) {
+    if (process_.streams[recorded].gpu != gpu_) return miss(call);
+    if (!streams_.contains(recorded) && !before_.streams().contains(recorded)) return;
+    const std::uint32_t number = stream(recorded);
+    add(PatternAction::wait, call).stream = number;
+  }
 
-  /// For what, no record tells: for no more than was done when it returned.
+  void wait_for_device(const Call& call) {
+    for (const auto& [recorded, work] : before_.streams()) stream(recorded);
+    add(PatternAction::wait_all, call);
+  }
+
+  /// For what, no record tells: for what was done last when it returned.
   void take_unknown_wait(const Call& call) {
-    std::optional<std::uint32_t> stream;
-    for (const auto& [one, end_ns] : latest_) {
-      const bool done = end_ns <= call.end_ns + tick_ns_;
-      if (done && (!stream || end_ns > latest_[*stream])) stream = one;
+    const std::int64_t until = call.end_ns + tick_ns_;
+    std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
+    std::optional<std::size_t> own;
+    std::optional<std::uint32_t> earlier;
+    for (const auto& [end_ns, stream] : before_.ends()) {
+      if (end_ns <= until && end_ns >= last_ns) last_ns = end_ns, earlier = stream;
     }
-    if (stream) {
-      remarks_.count(
-          "waits for a stream or an event that is not told, now for the stream that was done last");
-      add(PatternAction::wait, call).stream = *stream;
+    for (const auto& [end_ns, operation] : done_) {
+      if (end_ns <= until && end_ns >= last_ns) last_ns = end_ns, own = operation;
+    }
+    if (own) {
+      const std::uint32_t number = operations_[*own].stream;
+      const bool is_last = latest_[number] <= until;
+      // Of one stream there is no doubt.
+      if (!is_last || streams_.size() > 1 || !before_.streams().empty()) count_unknown_wait();
+      if (is_last) {
+        add(PatternAction::wait, call).stream = number;
+        return;
+      }
+      const std::uint32_t event = ++events_;
+      inserted_.push_back({*own + 1, number, event});
+      PatternOperation& one = add(PatternAction::wait, call);
+      one.stream = number;
+      one.number = event;
       return;
     }
-    std::optional<std::pair<std::int64_t, std::size_t>> last;
-    for (const auto& done : done_) {
-      if (done.first <= call.end_ns + tick_ns_ && (!last || done.first >= last->first)) last = done;
+    if (earlier && before_.streams().at(*earlier).last_ns <= until &&
+        (!streams_.contains(*earlier) || !latest_.contains(streams_.at(*earlier)))) {
+      count_unknown_wait();
+      const std::uint32_t number = stream(*earlier);
+      add(PatternAction::wait, call).stream = number;
+      return;
     }
-    if (!last) return;  // for nothing of this step: a gap
-    remarks_.count("waits for an event that is not told, now for the work that was done last");
-    const std::uint32_t event = ++events_;
-    inserted_.push_back({last->second + 1, operations_[last->second].stream, event});
-    PatternOperation& one = add(PatternAction::wait, call);
-    one.stream = operations_[last->second].stream;
-    one.number = event;
+    miss(call);
+  }
+
+  void count_unknown_wait() {
+    remarks_.count("waits for a stream or an event that is not told, now for what was done last");
+  }
+
+  /// A wait that is no part of the pattern.
+  void miss(const Call& call) {
+    if (call.end_ns - call.begin_ns < kWaitedNs) return;
+    ++missed_waits_;
+    remarks_.count("waits for what is not of the step, a gap now");
   }
 
   /// For an event whose recording call is known; false where that is before the step.
-  bool wait_for_recorded(const Call& call, const activity::Wait& wait, PatternAction action) {
+  bool wait_for_recorded(const Call& call, const Wait& wait, PatternAction action) {
     const auto recorded = recorded_.find(wait.recorded_by);
     if (wait.recorded_by == 0 || recorded == recorded_.end()) return false;
-    if (wait.event_stream == activity::Wait::kNoStream) return false;
+    if (wait.event_stream == Wait::kNoStream) return false;
     RecordedEvent& event = recorded->second;
     if (event.number == 0) {
       event.number = ++events_;
@@ -326,7 +311,7 @@ class Extraction {
     }
     PatternOperation& one = add(action, call);
     one.number = event.number;
-    one.stream = action == PatternAction::wait_event && wait.stream != activity::Wait::kNoStream
+    one.stream = action == PatternAction::wait_event && wait.stream != Wait::kNoStream
                      ? stream(wait.stream)
                      : stream(wait.event_stream);
     return true;
@@ -340,16 +325,13 @@ class Extraction {
     }
     if (name.find("StreamWaitEvent") == std::string::npos) return;
     const auto known = waits_.find(call.correlation);
-    const bool told = known != waits_.end() &&
-                      known->second->type == activity::Wait::kStreamForEvent &&
-                      known->second->stream != activity::Wait::kNoStream;
+    const bool told = known != waits_.end() && known->second->type == Wait::kStreamForEvent &&
+                      known->second->stream != Wait::kNoStream;
     if (told && process_.streams[known->second->stream].gpu != gpu_) return;
-    if (!told) {
-      ++left_out_waits_;
-      remarks_.count("waits of streams for an event that is not told, left out");
-    } else if (!wait_for_recorded(call, *known->second, PatternAction::wait_event)) {
-      remarks_.count("waits of streams for an event from before the step, left out");
-    }
+    if (told && wait_for_recorded(call, *known->second, PatternAction::wait_event)) return;
+    ++left_out_waits_;
+    remarks_.count(told ? "waits of streams for an event from before the step, left out"
+                        : "waits of streams for an event that is not told, left out");
   }
 
   void take_memory(const Call& call) {
@@ -370,7 +352,10 @@ class Extraction {
       return;
     }
     if (memory.bytes == 0) return;
-    PatternOperation& one = add(PatternAction::allocate, call);
+    const bool pooled =
+        memory.pool != 0 || process_.trace.name(call.id).find("Async") != std::string::npos;
+    PatternOperation& one =
+        add(pooled ? PatternAction::allocate_pooled : PatternAction::allocate, call);
     one.number = ++all_blocks_;
     one.bytes = memory.bytes;
     blocks_[memory.address] = {one.number, memory.bytes};
@@ -388,7 +373,15 @@ class Extraction {
     return 0;
   }
 
+  /// Never between the works of a graph.
   void insert_events() {
+    for (Inserted& one : inserted_) {
+      while (one.place > 0 && one.place < operations_.size() &&
+             operations_[one.place].number != 0 && is_work(operations_[one.place].action) &&
+             is_work(operations_[one.place - 1].action) &&
+             operations_[one.place].number == operations_[one.place - 1].number)
+        ++one.place;
+    }
     std::ranges::stable_sort(inserted_, std::ranges::greater(), &Inserted::place);
     for (const Inserted& one : inserted_) {
       PatternOperation operation;
@@ -399,39 +392,41 @@ class Extraction {
     }
   }
 
-  /// What the streams of the step still had to do when it began, that no call of it asked for.
+  /// Of the streams that the step uses or waits for.
   void add_work_from_before() {
-    std::map<std::uint32_t, std::int64_t> until;
-    const auto look = [&](const auto& records) {
-      for (const auto& record : records) {
-        const auto stream = streams_.find(record.stream);
-        if (!has_times(record) || stream == streams_.end()) continue;
-        const auto first = first_begin_.find(stream->second);
-        if (first == first_begin_.end() || record.begin_ns >= first->second) continue;
-        if (record.end_ns > begin_ns_)
-          until[stream->second] = std::max(until[stream->second], record.end_ns);
-      }
-    };
-    look(process_.trace.kernels);
-    look(process_.trace.transfers);
-    look(process_.trace.graphs);
     std::vector<PatternOperation> ahead;
-    for (const auto& [stream, end_ns] : until) {
+    for (const auto& [recorded, work] : before_.streams()) {
+      const auto used = streams_.find(recorded);
+      if (used == streams_.end()) continue;
       PatternOperation one;
       one.action = PatternAction::ahead;
-      one.stream = stream;
-      one.device_ns = end_ns - begin_ns_;
+      one.stream = used->second;
+      one.device_ns = work.busy_ns();
       ahead.push_back(one);
     }
+    std::ranges::sort(ahead, {}, &PatternOperation::stream);
     operations_.insert(operations_.begin(), ahead.begin(), ahead.end());
   }
 
   void note_rest() {
-    const std::int64_t rest_ns = end_ns_ - last_end_ns_;
+    const std::int64_t rest_ns = step_.end_ns - last_end_ns_;
     constexpr std::int64_t kPart = 20;
-    if (rest_ns > 0 && rest_ns > (end_ns_ - begin_ns_) / kPart)
+    if (rest_ns > 0 && rest_ns > (step_.end_ns - step_.begin_ns) / kPart)
       remarks_.add(fmt::format("after its last call the step goes on for {}, which is left out",
                                duration_text(static_cast<std::uint64_t>(rest_ns))));
+  }
+
+  /// Why nothing can be concluded from the pattern, after "… cannot be told: ".
+  std::string what_is_missing() const {
+    constexpr std::int64_t kMost = 100;  // 1 %
+    if (!step_.clocks_agree) return "the clocks of its host and its GPU disagree";
+    if (for_other_gpus_ > 0) return "it works on several GPUs";
+    if (left_out_waits_ > 0 && streams_.size() > 1)
+      return "its streams waited for each other, and the recording does not say for what";
+    if (missed_waits_ > 0) return "it waited for what is not of the step";
+    if (lost_ * kMost > launches_) return "the kernels of some of its launches are lost";
+    if (before_.orphans_ns() * kMost > works_ns_) return "calls of some of its kernels are lost";
+    return {};
   }
 
   struct Inserted {
@@ -444,33 +439,32 @@ class Extraction {
   };
 
   const Process& process_;
-  std::int64_t begin_ns_, end_ns_, tick_ns_;
+  StepExtent step_;
+  std::int64_t tick_ns_;
   std::uint64_t gpu_;
   WorkOfCalls works_;
-  std::unordered_map<std::uint32_t, const activity::Wait*> waits_;
+  WorkFromBefore before_;
+  std::unordered_map<std::uint32_t, const Wait*> waits_;
   std::unordered_map<std::uint32_t, const activity::Memory*> memory_;
   std::vector<PatternOperation> operations_;
   std::map<std::uint32_t, std::uint32_t> streams_;          // by the recording's
   std::map<std::uint32_t, std::int64_t> latest_;            // end of what a stream was given so far
-  std::map<std::uint32_t, std::int64_t> first_begin_;       // of the step's own work
   std::vector<std::pair<std::int64_t, std::size_t>> done_;  // when, and which operation
   std::unordered_map<std::uint32_t, RecordedEvent> recorded_;
   std::vector<Inserted> inserted_;
   std::map<std::uint64_t, std::pair<std::uint32_t, std::uint64_t>> blocks_;
   std::uint32_t graphs_ = 0, events_ = 0, all_blocks_ = 0, last_stream_ = 0;
+  std::int64_t launches_ = 0, lost_ = 0, for_other_gpus_ = 0, missed_waits_ = 0;
+  std::int64_t left_out_waits_ = 0, works_ns_ = 0, other_calls_ns_ = 0;
   std::int64_t last_end_ns_ = std::numeric_limits<std::int64_t>::min();
   std::int64_t device_end_ns_ = std::numeric_limits<std::int64_t>::min();
-  std::uint64_t left_out_waits_ = 0;
   Remarks remarks_;
 };
 
 }  // namespace
 
-Pattern pattern_of(const Process& process,
-                   std::span<const Gpu> gpus,
-                   std::int64_t begin_ns,
-                   std::int64_t end_ns) {
-  Extraction extraction(process, begin_ns, end_ns);
+Pattern pattern_of(const Process& process, std::span<const Gpu> gpus, const StepExtent& step) {
+  Extraction extraction(process, step);
   Pattern pattern = extraction.run();
   const auto gpu = std::ranges::find(gpus, extraction.gpu(), &Gpu::number);
   if (gpu != gpus.end()) pattern.origin.gpu = gpu->name;

@@ -29,6 +29,8 @@ std::vector<Pattern> read_shipped() {
     own.origin.source = table.at(row, "source");
     own.origin.recorded_ns = static_cast<std::int64_t>(table.number(row, "recorded_ns"));
     own.origin.recorded_host_ns = static_cast<std::int64_t>(table.number(row, "recorded_host_ns"));
+    own.origin.other_calls_ns = static_cast<std::int64_t>(table.number(row, "other_calls_ns"));
+    own.origin.incomplete = table.at(row, "incomplete");
     if (const std::string& remarks = table.at(row, "remarks"); !remarks.empty())
       own.origin.remarks.push_back(remarks);
     const std::string file = "pattern_" + own.origin.name + ".csv";

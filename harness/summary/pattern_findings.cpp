@@ -26,12 +26,10 @@ class PatternAnswer {
       : row_(row), findings_(findings), device_(session.device(row.key.device)) {}
 
   void say_what_binds() {
-    if (lacks_order(*row_.pattern)) {
+    if (const std::string why = why_not_told(*row_.pattern); !why.empty()) {
       return add("pattern-bound",
                  Severity::open,
-                 fmt::format("What binds the step {} cannot be told: its streams waited for each "
-                             "other, and the recording does not say for what.",
-                             name()),
+                 fmt::format("What binds the step {} cannot be told: {}.", name(), why),
                  {});
     }
     if (!row_.savings) {
@@ -44,10 +42,13 @@ class PatternAnswer {
                  {});
     }
     const PatternRow::Savings& savings = *row_.savings;
+    const auto other_calls_ns = static_cast<double>(row_.pattern->origin.other_calls_ns);
     const std::vector<Evidence> evidence = {
         {"without what launching costs, less", savings.launches_ns, "ns"},
         {"without the program's own time, less", savings.program_ns, "ns"},
         {"without the device's work, less", savings.work_ns, "ns"},
+        {"without allocations, less", savings.allocations_ns, "ns"},
+        {"its calls that are not done again", other_calls_ns, "ns"},
         counted(row_.runs, "run")};
     const auto say = [&](Severity severity, std::string_view verdict) {
       add("pattern-bound",
@@ -68,8 +69,15 @@ class PatternAnswer {
                    "Launches bind the step {} here: fewer and larger operations or graphs help, a "
                    "faster device does not.");
       case BoundBy::program:
+        // Calls that are no operations, such as allocations whose size is not recorded.
         return say(Severity::note,
-                   "The program itself binds the step {} here, and not its launches.");
+                   2 * other_calls_ns > savings.program_ns
+                       ? "Calls of CUDA that are not done again bind the step {} here, and not its "
+                         "launches."
+                       : "The program itself binds the step {} here, and not its launches.");
+      case BoundBy::allocations:
+        return say(Severity::act,
+                   "Allocations bind the step {} here: take memory from a pool, or keep it.");
       case BoundBy::work:
         return say(Severity::fine,
                    "The device's work binds the step {} here, and not its launches.");
@@ -105,13 +113,15 @@ class PatternAnswer {
                     agreement.value,
                     interval_of(agreement.interval),
                     agrees ? "what is concluded from it is not more exact than that"
-                           : "this machine, its copies or its launches differ too much from the "
-                             "recorded one's to conclude from it what the recorded job does"),
+                    : why_not_told(*row_.pattern).empty()
+                        ? "this machine, its copies or its launches differ too much from the "
+                          "recorded one's to conclude from it what the recorded job does"
+                        : "something of the step is not in the pattern"),
         evidence);
   }
 
   void say_what_graphs_gain() {
-    if (!row_.by_eager || !row_.by_eager->value) return;
+    if (!row_.by_eager || !row_.by_eager->value || !why_not_told(*row_.pattern).empty()) return;
     const Ratio& ratio = *row_.by_eager;
     std::vector<Evidence> evidence = {
         {"by launches one by one", *ratio.value, std::string(kTimes)}};

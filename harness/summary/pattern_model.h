@@ -22,13 +22,15 @@ struct LaunchCosts {
   double copy_factor = 1;       // of the time of copies and fills
 };
 
-/// No calls, no starts, no waking: only the host's own time and the device's work.
-LaunchCosts free_launches();
+/// No calls, no starts, no waking; allocations take so long each: only these, the host's own time
+/// and the device's work.
+LaunchCosts free_launches(double allocation_ns = 0);
 /// And no time of the host: the work alone, in the order that streams, events and waits give it.
 LaunchCosts work_alone();
 
 /// From the beginning of the pattern to the end of all of its work, in nanoseconds. A stream does
-/// its work in order, and takes kLaunchQueue launches ahead; streams do not slow each other down.
+/// its work in order, and takes kLaunchQueue launches ahead; streams do not slow each other down. A
+/// graph begins behind the stream of its first work, which goes on when all of it has ended.
 double modelled_ns(const Pattern& pattern, const LaunchCosts& costs);
 
 /// Launches that a stream holds before a launch call waits for the first of them.

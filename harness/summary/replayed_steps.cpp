@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -10,6 +11,7 @@
 
 #include "harness/core/csv_table.h"
 #include "harness/core/gpu_name.h"
+#include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/pattern_model.h"
@@ -22,7 +24,7 @@ namespace {
 
 constexpr std::string_view kPatternBenchmark = "launch/pattern";
 
-/// Of a step that takes so long with these lengths of kernels and copies.
+/// Of a step that takes so long with these lengths of kernels, copies and allocations.
 PatternRow::Savings savings_of(const Pattern& pattern,
                                double total_ns,
                                const LaunchCosts& lengths) {
@@ -32,10 +34,18 @@ PatternRow::Savings savings_of(const Pattern& pattern,
     costs.copy_factor = lengths.copy_factor;
     return costs;
   };
+  LaunchCosts allocating = with_lengths(free_launches());
+  allocating.allocation_ns = lengths.allocation_ns;
   const double alone = modelled_ns(pattern, with_lengths(work_alone()));
   const double free = modelled_ns(pattern, with_lengths(free_launches()));
+  const double with_allocations = modelled_ns(pattern, allocating);
   const auto program = static_cast<double>(totals_of(pattern).gaps_ns);
-  return {total_ns, alone, free - program, free - alone, total_ns - free};
+  return {total_ns,
+          alone,
+          free - std::min(free, program),
+          free - alone,
+          total_ns - with_allocations,
+          with_allocations - free};
 }
 
 const Pattern* pattern_of(const SessionData& session, const CaseName& name) {
@@ -93,14 +103,21 @@ PatternRow row_of(const Pattern& pattern,
   row.p50_ns = *time.p50;
   row.calls_ns = rows.median("pattern_calls_ns", time.key);
   row.waits_ns = rows.median("pattern_waits_ns", time.key);
+  row.allocations_ns = rows.median("pattern_allocations_ns", time.key);
   row.kernel_excess_ns = rows.median("kernel_excess_ns", time.key);
   row.copy_factor = rows.median("copy_factor", time.key);
   const bool eager = time.key.name.at("mode") == "eager";
   if (eager) {
-    if (device && runs_streams_at_once(pattern, *device) && !lacks_order(pattern)) {
+    if (device && runs_streams_at_once(pattern, *device) && why_not_told(pattern).empty()) {
       LaunchCosts lengths;
       lengths.kernel_excess_ns = std::max(0.0, row.kernel_excess_ns.value_or(0));
       lengths.copy_factor = row.copy_factor.value_or(1);
+      // Of each call: as many give blocks back as take them, sooner or later.
+      const auto calls = static_cast<double>(
+          std::ranges::count_if(pattern.operations, [](const PatternOperation& one) {
+            return is_allocation(one.action) || one.action == PatternAction::release;
+          }));
+      lengths.allocation_ns = calls > 0 ? row.allocations_ns.value_or(0) / calls : 0;
       row.savings = savings_of(pattern, row.p50_ns, lengths);
       row.bound_by = bound_of(*row.savings);
       for (const double median : time.run_medians)
@@ -233,6 +250,8 @@ std::string_view name_of(BoundBy bound) {
       return "program";
     case BoundBy::launches:
       return "launches";
+    case BoundBy::allocations:
+      return "allocations";
     case BoundBy::several:
       return "several";
     case BoundBy::unknown:
@@ -243,15 +262,30 @@ std::string_view name_of(BoundBy bound) {
 
 BoundBy bound_of(const PatternRow::Savings& savings) {
   if (savings.launches_ns < -kMostShort * savings.total_ns) return BoundBy::unknown;
-  const double most = std::max({savings.work_ns, savings.program_ns, savings.launches_ns});
+  const double most =
+      std::max({savings.work_ns, savings.program_ns, savings.launches_ns, savings.allocations_ns});
   if (most < kLeastSaving * savings.total_ns) return BoundBy::several;
-  return most == savings.work_ns      ? BoundBy::work
-         : most == savings.program_ns ? BoundBy::program
-                                      : BoundBy::launches;
+  return most == savings.work_ns          ? BoundBy::work
+         : most == savings.program_ns     ? BoundBy::program
+         : most == savings.allocations_ns ? BoundBy::allocations
+                                          : BoundBy::launches;
 }
 
-bool lacks_order(const Pattern& pattern) {
-  return pattern.origin.left_out_waits > 0 && totals_of(pattern).streams > 1;
+std::optional<double> model_agreement(const Pattern& pattern) {
+  const PatternOrigin& origin = pattern.origin;
+  if (origin.recorded_ns.value_or(0) <= 0 || origin.kernel_factor != 1) return std::nullopt;
+  return modelled_ns(pattern, {}) / static_cast<double>(*origin.recorded_ns);
+}
+
+std::string why_not_told(const Pattern& pattern) {
+  constexpr double kMostOff = 1.10;
+  if (!pattern.origin.incomplete.empty()) return pattern.origin.incomplete;
+  const auto agreement = model_agreement(pattern);
+  if (!agreement || std::abs(std::log(*agreement)) <= std::log(kMostOff)) return {};
+  const auto recorded = static_cast<double>(*pattern.origin.recorded_ns);
+  return fmt::format("it took {} when it was recorded, and what is known of it takes {}",
+                     quantity(recorded, "ns"),
+                     quantity(recorded * *agreement, "ns"));
 }
 
 bool runs_streams_at_once(const Pattern& pattern, const DeviceFacts& device) {
@@ -265,7 +299,8 @@ std::int64_t recorded_calls_ns(const Pattern& pattern) {
   std::int64_t sum_ns = 0;
   for (const PatternOperation& one : pattern.operations) {
     const bool waits = one.action == PatternAction::wait || one.action == PatternAction::wait_all;
-    if (!waits && !one.blocks) sum_ns += one.call_ns;
+    const bool memory = is_allocation(one.action) || one.action == PatternAction::release;
+    if (!waits && !memory && !one.blocks) sum_ns += one.call_ns;
   }
   return sum_ns;
 }
@@ -308,10 +343,8 @@ std::vector<PredictedPattern> predicted_patterns(const SessionData& session) {
   std::vector<PredictedPattern> predicted;
   for (const Pattern& pattern : session.patterns) {
     const Board* const from = board_named(pattern.origin.gpu);
-    if (pattern.origin.gpu.empty() || !from || lacks_order(pattern)) continue;
-    std::optional<double> agreement;
-    if (pattern.origin.recorded_ns.value_or(0) > 0 && pattern.origin.kernel_factor == 1)
-      agreement = modelled_ns(pattern, {}) / static_cast<double>(*pattern.origin.recorded_ns);
+    if (pattern.origin.gpu.empty() || !from || !why_not_told(pattern).empty()) continue;
+    const std::optional<double> agreement = model_agreement(pattern);
     for (const GenerationCosts& costs : generation_costs()) {
       const double by_rate = from->tflops / costs.tflops;
       const double by_bandwidth = from->bandwidth_gbs / costs.bandwidth_gbs;
@@ -374,6 +407,9 @@ Table patterns_table() {
         &PatternRow::p50_ns},
        {"calls_ns", "Median of the time in calls that do not wait.", &PatternRow::calls_ns},
        {"waits_ns", "Median of the time in waits.", &PatternRow::waits_ns},
+       {"allocations_ns",
+        "Median of the time in calls that take memory or give it back.",
+        &PatternRow::allocations_ns},
        {"kernel_excess_ns",
         "By how much each kernel lasts longer here than it should.",
         &PatternRow::kernel_excess_ns},
@@ -415,11 +451,15 @@ Table patterns_table() {
         "The same if calls, starts of work and returns from waits took no time. Below zero where "
         "the replay took less than its work and the program's time.",
         [saving](Row row) { return saving(row, &PatternRow::Savings::launches_ns); }},
+       {"without_allocations_ns",
+        "The same if calls that take memory or give it back took no time.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::allocations_ns); }},
        {"bound_by",
-        "The largest of the three: work, program, launches; several where that is less than 5 % of "
-        "the step; unknown where without_launches_ns is more than 5 % below zero, where the device "
-        "cannot do the work of all streams at once, where waits of streams are not recorded, and "
-        "in other modes.",
+        "The largest of the four: work, program, launches, allocations; several where that is less "
+        "than 5 % of the step; unknown where without_launches_ns is more than 5 % below zero, "
+        "where "
+        "the device cannot do the work of all streams at once, where something of the step is not "
+        "known, and in other modes.",
         [](Row row) { return name_of(row.bound_by); }},
        {"by_eager",
         "The time in this mode by that in eager, by geometric means of run medians.",

@@ -17,10 +17,11 @@ namespace launchgap {
 
 /// What a step would gain most by, if it took no time at all.
 enum class BoundBy {
-  work,      // of the device
-  program,   // the host's own time between its calls
-  launches,  // calls, starts of work and returns from waits
-  several,   // nothing alone: each is hidden behind another
+  work,         // of the device
+  program,      // the host's own time between its calls
+  launches,     // calls, starts of work and returns from waits
+  allocations,  // calls that take memory or give it back
+  several,      // nothing alone: each is hidden behind another
   unknown,
 };
 std::string_view name_of(BoundBy bound);
@@ -31,7 +32,8 @@ struct PatternRow {
   const Pattern* pattern = nullptr;
   std::size_t runs = 0, samples = 0;
   double p50_ns = 0;
-  std::optional<double> calls_ns, waits_ns, kernel_excess_ns, copy_factor;  // medians
+  std::optional<double> calls_ns, waits_ns, allocations_ns, kernel_excess_ns,
+      copy_factor;  // medians
   /// By the recorded time, where kernels last as long as they did and the step's end is known.
   std::optional<rules::PooledRatio> agreement;
 
@@ -40,7 +42,7 @@ struct PatternRow {
   struct Savings {
     double total_ns = 0;       // of the step
     double work_alone_ns = 0;  // what would be left without program and launching
-    double work_ns = 0, program_ns = 0, launches_ns = 0;
+    double work_ns = 0, program_ns = 0, launches_ns = 0, allocations_ns = 0;
   };
   std::optional<Savings> savings;
   BoundBy bound_by = BoundBy::unknown;
@@ -63,8 +65,12 @@ inline constexpr double kLeastSaving = 0.05, kMostShort = 0.05;
 /// Whether a device can do the work of all of a pattern's streams at once: what they wait for each
 /// other would else count as launching.
 bool runs_streams_at_once(const Pattern& pattern, const DeviceFacts& device);
-/// Whether a pattern has streams that waited for each other in a way that is not known.
-bool lacks_order(const Pattern& pattern);
+/// Why nothing can be concluded from a pattern, after "… cannot be told: "; empty where it can. As
+/// its origin says, or because the walk with its calls as they were recorded is more than 10 % off
+/// what was recorded: there is something in the step that is not in the pattern.
+std::string why_not_told(const Pattern& pattern);
+/// That walk by the recorded time; nothing where that is not known, or kernels last another time.
+std::optional<double> model_agreement(const Pattern& pattern);
 
 /// What its calls took that do not wait, in nanoseconds.
 std::int64_t recorded_calls_ns(const Pattern& pattern);

@@ -16,6 +16,7 @@ BOUND = {
     "work": "the work",
     "program": "the program",
     "launches": "launches",
+    "allocations": "allocations",
     "several": "nothing alone",
     "unknown": MISSING,
 }

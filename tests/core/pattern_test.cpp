@@ -29,7 +29,12 @@ TEST(Pattern, IsWrittenAsItIsRead) {
     one.call_ns = 34;
     one.device_ns = 56;
     one.bytes = 78;
-    one.number = info.action == PatternAction::ahead ? 0 : 9;
+    const bool is_block = is_allocation(info.action) || info.action == PatternAction::release;
+    one.number = info.action == PatternAction::allocate_pooled ? 8
+                 : is_block || info.action == PatternAction::record_event ||
+                         info.action == PatternAction::wait_event
+                     ? 9
+                     : 0;
     one.blocks = info.action == PatternAction::copy_to_host;
     pattern.operations.push_back(one);
   }
@@ -61,6 +66,11 @@ TEST(Pattern, RefusesWhatCannotBe) {
                  "operation 3: graph 7 was launched before");
   expect_refused("kernel,,,,1,,,\nahead,,,,1,,,\n", "what is ahead of the step comes first");
   expect_refused("kernel,,,,1,,,1\n", "only the call of a copy can block");
+  expect_refused("copy_to_host,,,,1,8,3,1\n", "a copy of a graph does not block");
+  for (const char* const action : {"copy", "copy_to_device", "copy_to_host", "fill", "allocate"})
+    expect_refused(std::string(action) + ",,,,1,,,\n", "operation 1: it is of 0 bytes");
+  expect_refused("record_event,,,,,,4294967295,\nkernel,,,,1,,,\n", "its number is 4294967295");
+  expect_refused("kernel,,,,1,,,\nwait,,,,,,9,\n", "it waits for event 9, which is not recorded");
   expect_refused("copy,,,,1,9223372036854775807,,\n", "nothing has so much");
   EXPECT_THAT([] { parse_pattern("action,stream\nkernel,1\n", "p.csv"); },
               ThrowsMessage<Error>(HasSubstr("gap_ns")));
@@ -110,6 +120,7 @@ TEST(Pattern, HasANameThatACaseCanHave) {
   EXPECT_EQ(pattern_name("a b/c:d.12"), "a_b_c_d.12");
   EXPECT_EQ(pattern_name(""), "pattern");
   EXPECT_EQ(pattern_name(std::string(500, 'x')).size(), 60);
+  EXPECT_THAT(pattern_name(std::string(500, 'x'), ".12"), EndsWith("xxx.12"));
 }
 
 }  // namespace

@@ -154,8 +154,8 @@ def test_blocks_events_copies_and_graphs_are_done_again(tmp_path):
         + "copy,,,,1000,8192,,\n"
         + "wait,,,,,,,\n"
         + "copy_to_host,,,,1000,4096,,1\n"
-        + "allocate,,,,,1024,2,\n"
-        + "wait,,,,,,1,\n"
+        + "allocate_pooled,,,,,1024,2,\n"
+        + "wait,,,,,,,\n"
         + "release,,,,,,1,\n"
         + "wait_all,,,,,,,\n"
     )
@@ -188,6 +188,8 @@ REFUSED = {
     "".join(f"kernel,{i},,,1,,,\n" for i in range(2000)): "operation 129: its stream is number 128, and there may be 128",
     "wait,,,,,,,\n": "it has no kernel, copy or fill",
     "launch,,,,1,,,\n": "there is no action 'launch'",
+    "copy,,,,1000,,,\n": "operation 1: it is of 0 bytes",
+    "record_event,,,,,,4294967295,\nkernel,,,,1,,,\n": "operation 1: its number is 4294967295, and may be 200000",
 }
 
 
@@ -209,6 +211,43 @@ def test_blocks_beyond_the_device_are_refused_before_it_starts(tmp_path):
         done.stderr
     )
     assert not session.exists()
+
+
+def test_graphs_that_fork_and_join_gain_nothing_where_their_work_is_all_there_is(tmp_path):
+    """Each graph's second branch is long, and what comes behind the graph waits for it."""
+    fork = "kernel,,10000,,1000,,{0},\nkernel,{0},,,2000000,,{0},\n"
+    (tmp_path / "p.csv").write_text(HEAD + fork.format(1) + fork.format(2) + "kernel,,,,2000000,,,\nwait_all,,,,,,,\n")
+    session = tmp_path / "session"
+    launchgap(
+        *("run", "--pattern", tmp_path / "p.csv", "--devices", "gpu", "--runs", "3", *UNTRACED, "--no-report", "-o", session),
+        node=A100,
+        code=0,
+    )
+    found = {row["mode"]: row for row in rows(session)}
+    for mode in ("eager", "graph", "graph_update"):
+        assert float(found[mode]["p50_ns"]) >= 6e6, mode
+    assert found["eager"]["bound_by"] == "work"
+
+
+def test_files_of_several_processes_and_steps_have_names_of_their_own(tmp_path):
+    job = recorded(tmp_path, launches=5, gap_us=20, call_us=5, kernel_us=10, steps=3)
+    long = tmp_path / ("x" * 80)
+    job.rename(long)
+    events = next((long / "events").iterdir())
+    (long / "events" / f"z{events.name}").write_bytes(events.read_bytes())
+    session = tmp_path / "session"
+    patterns = [f"{long}:1", f"{long}:2", f"{long}/events/z{events.name}:1"]
+    launchgap(
+        *("run", *(word for pattern in patterns for word in ("--pattern", pattern)), "--devices", "host", "--runs", "1"),
+        *(*UNTRACED, "--filter", "eager$", "--no-report", "-o", session),
+        code=0,
+    )
+    names = {row["pattern"] for row in rows(session)}
+    assert {name.lstrip("x") for name in names} == {".1", ".2", ".p2.1"}
+    joined = tmp_path / "joined.jsonl.gz"
+    joined.write_bytes(events.read_bytes() * 2)
+    done = launchgap("run", "--pattern", joined, "--devices", "host", "-o", tmp_path / "no", code=2)
+    assert "it has the events of several processes" in done.stderr
 
 
 def test_what_is_no_pattern_is_named(tmp_path):

@@ -25,7 +25,7 @@ std::string text_of(const PatternOperation& one) {
 }
 
 Pattern pattern(const Job& job, std::int64_t begin = 1000, std::int64_t end = 100'000) {
-  return pattern_of(job.process, {}, begin, end);
+  return pattern_of(job.process, {}, {begin, end});
 }
 
 std::vector<std::string> lines(const Pattern& pattern) {
@@ -155,9 +155,10 @@ TEST(StepPattern, WaitsThatAreNotToldAreForTheStreamThatWasDoneLast) {
                 .call(1250, 1400, 3, Purpose::wait, "main", "cudaStreamSynchronize");
   const Pattern found = pattern(job);
   EXPECT_THAT(lines(found), Contains("wait 1 gap 40 call 150")) << "the other one is not done";
-  EXPECT_THAT(found.origin.remarks,
-              Contains(HasSubstr("waits for a stream or an event that is not told, now for the "
-                                 "stream that was done last: 1")));
+  EXPECT_THAT(
+      found.origin.remarks,
+      Contains(HasSubstr(
+          "waits for a stream or an event that is not told, now for what was done last: 1")));
 }
 
 TEST(StepPattern, WaitsInTheMiddleOfAStreamAreForItsLastWorkThatWasDone) {
@@ -237,6 +238,103 @@ TEST(StepPattern, BlocksAreAllocatedAndGivenBackAgain) {
       Contains(HasSubstr("blocks of memory from before that are given back, a gap now: 1")));
 }
 
+TEST(StepPattern, BlocksOfAPoolAreOfAPoolAgain) {
+  Job job = Job().call(1050, 1060, 9).kernel(1070, 1080, 9);
+  job.call(1100, 1110, 1, Purpose::allocate, "main", "cudaMallocAsync");
+  job.process.trace.memory.push_back({1100, 0x1000, 4096, 0, 1, 3, false, 0});
+  EXPECT_THAT(lines(pattern(job)), Contains(StartsWith("allocate_pooled 0")));
+}
+
+TEST(StepPattern, CopiesOfAGraphArePartOfIt) {
+  Job job = Job()
+                .call(1100, 1200, 1, Purpose::launch_graph, "main", "cudaGraphLaunch")
+                .kernel(1300, 1400, 1)
+                .transfer(1400, 1700, false, kStream, 1)
+                .kernel(1700, 1800, 1);
+  EXPECT_THAT(lines(pattern(job)),
+              ElementsAre("kernel 0 gap 100 call 100 device 100 number 1",
+                          "copy 0 device 300 bytes 1024 number 1",
+                          "kernel 0 device 100 number 1"));
+}
+
+TEST(StepPattern, AnEventIsNeverRecordedWithinAGraph) {
+  Job job = Job()
+                .call(1100, 1110, 1, Purpose::launch_graph, "main", "cudaGraphLaunch")
+                .kernel(1120, 1300, 1)
+                .kernel(1310, 1400, 1, kOther)
+                .call(1120, 1130, 2)
+                .kernel(1300, 9000, 2)
+                .call(1250, 1305, 3, Purpose::wait, "main", "cudaEventSynchronize");
+  const auto found = lines(pattern(job));
+  EXPECT_THAT(found, Contains("record_event 0 number 1"));
+  EXPECT_LT(std::ranges::find(found, "kernel 1 device 90 number 1"),
+            std::ranges::find(found, "record_event 0 number 1"));
+}
+
+TEST(StepPattern, WorkFromBeforeIsAheadAsLongAsItIsBusy) {
+  Job job =
+      Job().kernel(900, 1100, 7).kernel(9000, 9001, 8).call(1100, 1200, 2).kernel(9500, 9600, 2);
+  EXPECT_THAT(lines(pattern(job, 1000, 9700)), Contains("ahead 0 device 101"));
+}
+
+TEST(StepPattern, AWaitForWorkFromBeforeIsForItsStream) {
+  Job job = Job()
+                .call(500, 600, 1)
+                .kernel(700, 20'000, 1, kOther)
+                .call(1100, 1200, 2)
+                .kernel(1300, 1400, 2)
+                .call(1500, 20'010, 3, Purpose::wait, "main", "cudaStreamSynchronize");
+  EXPECT_THAT(lines(pattern(job)),
+              ElementsAre("ahead 1 device 19000",
+                          "kernel 0 gap 100 call 100 device 100",
+                          "wait 1 gap 300 call 18510"));
+  EXPECT_EQ(pattern(job).origin.incomplete, "");
+}
+
+TEST(StepPattern, AWaitForWhatIsNotOfTheStepLeavesItIncomplete) {
+  Job job = Job()
+                .call(500, 600, 1)
+                .kernel(700, 20'000, 1)
+                .call(510, 610, 2)
+                .kernel(20'000, 60'000, 2)
+                .call(1100, 20'010, 3, Purpose::wait, "main", "cudaEventSynchronize")
+                .call(20'100, 20'200, 4)
+                .kernel(60'000, 60'100, 4);
+  const Pattern found = pattern(job);
+  EXPECT_EQ(found.origin.incomplete, "it waited for what is not of the step");
+  EXPECT_THAT(found.origin.remarks, Contains("waits for what is not of the step, a gap now: 1"));
+  EXPECT_EQ(found.origin.other_calls_ns, 18'910);
+}
+
+TEST(StepPattern, WithoutOneClockNothingIsAheadAndNoTimeTellsWhatWaited) {
+  Job job = Job()
+                .call(500, 600, 1)
+                .kernel(700, 2'000'000'000, 1)
+                .call(1100, 1200, 2, Purpose::copy, "main", "cudaMemcpyAsync")
+                .transfer(800, 900, false, kStream, 2)
+                .call(1300, 1400, 3)
+                .kernel(2'000'000'000, 2'000'001'000, 3)
+                .call(1500, 1600, 4, Purpose::wait, "main", "cudaStreamSynchronize");
+  job.process.trace.transfers.back().from_host = true;
+  const Pattern found = pattern_of(job.process, {}, {1000, 2000, false});
+  EXPECT_THAT(lines(found),
+              ElementsAre("copy_to_device 0 gap 100 call 100 device 100 bytes 1024",
+                          "kernel 0 gap 100 call 100 device 1000",
+                          "wait_all 0 gap 100 call 100"));
+  EXPECT_EQ(found.origin.recorded_ns, 600);
+  EXPECT_THAT(found.origin.incomplete, HasSubstr("the clocks of its host and its GPU disagree"));
+}
+
+TEST(StepPattern, IsIncompleteWhereMuchIsLost) {
+  Job lost = Job().call(1100, 1200, 1).kernel(1300, 1400, 1).call(1300, 1400, 2);
+  EXPECT_EQ(pattern(lost).origin.incomplete, "the kernels of some of its launches are lost");
+  Job orphans = Job().call(1100, 1200, 1).kernel(1300, 1400, 1).kernel(2000, 3000, 77);
+  EXPECT_EQ(pattern(orphans).origin.incomplete, "calls of some of its kernels are lost");
+  Job several = Job().call(1100, 1200, 1).kernel(1300, 1400, 1).call(1300, 1400, 2);
+  several.kernel(1500, 1600, 2, kOtherGpu).call(1500, 1600, 3).kernel(1700, 1800, 3);
+  EXPECT_EQ(pattern(several).origin.incomplete, "it works on several GPUs");
+}
+
 TEST(StepPattern, IsOfTheGpuThatWorkedMost) {
   Job job = Job()
                 .call(1100, 1110, 1)
@@ -248,7 +346,7 @@ TEST(StepPattern, IsOfTheGpuThatWorkedMost) {
   Gpu gpus[2];
   gpus[0].name = "first";
   gpus[1].number = 1;
-  const Pattern found = pattern_of(job.process, gpus, 1000, 2000);
+  const Pattern found = pattern_of(job.process, gpus, {1000, 2000});
   EXPECT_EQ(found.origin.gpu, "first");
   EXPECT_THAT(found.operations, SizeIs(2));
   EXPECT_THAT(found.origin.remarks, Contains(HasSubstr("launches for other GPUs, left out: 1")));

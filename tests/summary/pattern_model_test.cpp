@@ -71,6 +71,24 @@ TEST(PatternModel, AGraphIsCalledOnce) {
             201);
 }
 
+TEST(PatternModel, AGraphIsOverWhenAllOfItIs) {
+  const std::string graphs =
+      "kernel,0,,,1,,1,\nkernel,1,,,100,,1,\nkernel,0,,,1,,2,\nkernel,2,,,100,,2,\n";
+  EXPECT_EQ(modelled_ns(of(graphs + "kernel,0,,,100,,,\n"), work_alone()), 300);
+  EXPECT_EQ(
+      modelled_ns(of("kernel,0,,,70,,,\nkernel,0,,,1,,1,\nkernel,1,,,100,,1,\n"), work_alone()),
+      170)
+      << "its branches begin behind the stream of its first work";
+}
+
+TEST(PatternModel, AGraphTakesOnePlaceOfTheQueue) {
+  std::string rows;
+  for (int i = 0; i < 2000; ++i) rows += "kernel,,,,1000,,1,\n";
+  rows += "kernel,,,,1,,,\n";
+  EXPECT_EQ(modelled_ns(of(rows + "kernel,1,500,,1,,,\n"), free_launches()), 2'000'001)
+      << "nothing waits for room";
+}
+
 TEST(PatternModel, CallsTakeWhatTheyTookWhereNothingIsSaid) {
   const Pattern pattern = of("kernel,,,30,1,,,\nallocate,,,500,,8,1,\nkernel,,,30,1,,,\n");
   EXPECT_EQ(modelled_ns(pattern, {}), 561);
