@@ -71,7 +71,8 @@ def test_a_step_stands_with_its_answers_its_replays_and_what_it_would_take_elsew
 
 
 def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
-    (section,) = draw(tmp_path, patterns=[replay("eager", 1e6, gpu="", kernel_factor=0.5, remarks="")]).all("section", id="patterns")
+    bare = replay("eager", 1e6, gpu="", kernel_factor=0.5, remarks="")
+    (section,) = draw(tmp_path, patterns=[bare]).all("section", id="patterns")
     assert "ProfilerStep#3 of job: 1518 operations" in section.words
     assert "Its kernels last 0.500 times as long as they did." in section.words
     assert len(section.all("tbody")) == 1
