@@ -359,8 +359,17 @@ std::optional<LaunchTail> launch_tail(const Process& process,
   return tail;
 }
 
-std::optional<LaunchTail> own_launch_tail(const activity::Trace& trace) {
-  const Process process = own_events(trace, 0, [](std::int64_t, std::int64_t) { return true; });
+std::optional<LaunchTail> own_launch_tail(const activity::Trace& trace,
+                                          std::span<const OffItsCpu> off_its_cpu) {
+  Process process = own_events(trace, 0, [](std::int64_t, std::int64_t) { return true; });
+  for (const Call& call : process.trace.calls) {
+    const auto next =
+        std::ranges::upper_bound(off_its_cpu, call.begin_ns, {}, &OffItsCpu::begin_ns);
+    if (next == off_its_cpu.begin()) continue;
+    const OffItsCpu& off = *std::prev(next);
+    if (call.begin_ns < off.end_ns)
+      process.pauses.push_back({off.begin_ns, off.end_ns, call.thread});
+  }
   return launch_tail(process, launches_of(process, 0), 0, true, true, TailBegins::after_warm_up);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "harness/import/launches.h"
 #include "harness/record/launch_tail.h"
@@ -25,8 +26,15 @@ std::optional<LaunchTail> launch_tail(const Process& process,
                                       bool clocks_agree,
                                       TailBegins begins = TailBegins::with_recording);
 
-/// Of a block of launchgap's own trace.
-std::optional<LaunchTail> own_launch_tail(const activity::Trace& trace);
+/// A time of the trace's clock in which a launching thread was taken off its CPU.
+struct OffItsCpu {
+  std::int64_t begin_ns = 0, end_ns = 0;
+};
+
+/// Of a block of launchgap's own trace. A call that takes long within one of these times, which are
+/// in order, was held up by the host's scheduler.
+std::optional<LaunchTail> own_launch_tail(const activity::Trace& trace,
+                                          std::span<const OffItsCpu> off_its_cpu = {});
 
 inline constexpr double kGiant = 10, kWaits = 2;
 inline constexpr std::int64_t kLongAlone = 1'000'000;

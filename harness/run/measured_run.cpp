@@ -44,6 +44,21 @@ bool is_fresh_process(const job::Run& job) {
   });
 }
 
+/// The samples in which the launching thread was taken off its CPU, on the trace's clock.
+std::vector<recording::OffItsCpu> off_its_cpu(const MeasuredBlock& measured,
+                                              const TraceClock& clock) {
+  const Block& block = measured.samples;
+  std::vector<recording::OffItsCpu> times;
+  for (const WatchedSample& watched : measured.thread.slow()) {
+    const auto sample = static_cast<std::size_t>(watched.sample);
+    if (watched.events.involuntary == 0 || sample >= block.size()) continue;
+    const bool is_last = sample + 1 == block.size();
+    const std::int64_t end_ns = is_last ? block.end_ns() : block.starts_ns()[sample + 1];
+    times.push_back({clock.trace_time(block.starts_ns()[sample]), clock.trace_time(end_ns)});
+  }
+  return times;
+}
+
 /// Opens the device from CPUs near it: the driver puts its own memory on the node of the thread
 /// that makes the context. Its threads inherit that, and no more.
 std::unique_ptr<Device> open_near_device(const job::Run& job) {
@@ -329,7 +344,8 @@ class MeasuredRun {
                        keeper_->add(index, first, block, traced, trace->records(), trace->clock());
                      }
                      if (trace) {
-                       if (const auto own = recording::own_launch_tail(trace->records()))
+                       if (const auto own = recording::own_launch_tail(
+                               trace->records(), off_its_cpu(measured, trace->clock())))
                          tail.add(*own);
                      }
                      write_telemetry(name, index, own_processes);

@@ -101,7 +101,7 @@ Table run_factors_table();
 // interference.cpp: what makes launches slower
 Table interference_table();
 
-// replayed_steps.cpp: replays of recorded steps
+// pattern_tables.cpp: replays of recorded steps
 Table patterns_table();
 Table predicted_patterns_table();
 

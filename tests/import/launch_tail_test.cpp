@@ -524,6 +524,20 @@ TEST(OwnLaunchTail, HasNoFirstLaunchesAsAWarmUpCameBefore) {
   EXPECT_EQ(own_launch_tail({}), std::nullopt);
 }
 
+TEST(OwnLaunchTail, ALongCallOfASampleInWhichTheThreadWasTakenOffItsCpuWasHeldUpByTheHost) {
+  const Job job = with_long(20, 1'000'000);
+  const std::int64_t begin = job.process.trace.calls[20].begin_ns;
+  const auto cause = [&](std::vector<OffItsCpu> off) {
+    const auto tail = own_launch_tail(job.process.trace, off);
+    return tail->parts.at(0).cause;
+  };
+  EXPECT_EQ(cause({}), "unexplained");
+  EXPECT_EQ(cause({{begin - 100, begin + 1'010'000}}), "host-pause");
+  EXPECT_EQ(cause({{begin - 5'000, begin - 100}, {begin - 90, begin + 1'010'000}}), "host-pause");
+  EXPECT_EQ(cause({{begin - 90'000, begin - 100}}), "unexplained") << "another sample";
+  EXPECT_EQ(cause({{begin + 1'100'000, begin + 1'200'000}}), "unexplained") << "a later one";
+}
+
 TEST(OwnLaunchTail, IsOfClocksThatAgree) {
   const auto tail = own_launch_tail(with_full_queue().process.trace);
   ASSERT_TRUE(tail);

@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/summary/replayed_steps.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+
+Table patterns_table() {
+  using Row = const PatternRow&;
+  const auto saving = [](Row row, auto member) {
+    return row.savings ? std::optional((*row.savings).*member) : std::nullopt;
+  };
+  const auto end = [](const auto& from, auto member) {
+    return from && from->interval ? std::optional((*from->interval).*member) : std::nullopt;
+  };
+  return make_table<PatternRow>(
+      "patterns.csv",
+      "pattern, device, arm and mode",
+      TableUse::session,
+      [](const TableInputs& from) { return pattern_rows(from.session, from.rows); },
+      {{"pattern", "The recorded step.", [](Row row) { return row.pattern->origin.name; }},
+       {"source", "Where it is from.", [](Row row) { return row.pattern->origin.source; }},
+       {"gpu",
+        "That it was recorded on; empty where that is not known.",
+        [](Row row) { return row.pattern->origin.gpu; }},
+       {"device_id", [](Row row) { return row.key.device; }},
+       {"arm", [](Row row) { return row.key.arm; }},
+       {"mode",
+        "eager: each call as it was made; pool: with memory from the device's pool; graph: what is "
+        "between two waits as one graph; graph_update: the same, updated each time.",
+        [](Row row) { return row.key.name.at("mode"); }},
+       {"kernel_factor",
+        "Its kernels last so many times as long as they did.",
+        [](Row row) { return row.pattern->origin.kernel_factor; },
+        "1"},
+       {"operations", "Of the pattern.", [](Row row) { return row.pattern->operations.size(); }},
+       {"launches",
+        "Calls among them that launch.",
+        [](Row row) { return totals_of(*row.pattern).launches; }},
+       {"kernels", "That these start.", [](Row row) { return totals_of(*row.pattern).kernels; }},
+       {"streams", "That it uses.", [](Row row) { return totals_of(*row.pattern).streams; }},
+       {"runs", "Processes.", &PatternRow::runs},
+       {"n", "Replays.", &PatternRow::samples},
+       {"p50_ns",
+        "Median of the replays' times, from the first call to the end of all work.",
+        &PatternRow::p50_ns},
+       {"calls_ns", "Median of the time in calls that do not wait.", &PatternRow::calls_ns},
+       {"waits_ns", "Median of the time in waits.", &PatternRow::waits_ns},
+       {"allocations_ns",
+        "Median of the time in calls that take memory or give it back.",
+        &PatternRow::allocations_ns},
+       {"kernel_excess_ns",
+        "By how much each kernel lasts longer here than it should.",
+        &PatternRow::kernel_excess_ns},
+       {"copy_factor",
+        "How many times as long its copies and fills take here as they did.",
+        &PatternRow::copy_factor,
+        "1"},
+       {"recorded_ns",
+        "What the recorded step took.",
+        [](Row row) { return row.pattern->origin.recorded_ns; }},
+       {"recorded_calls_ns",
+        "What its calls took that do not wait: beside calls_ns it says how much launching differs.",
+        [](Row row) { return recorded_calls_ns(*row.pattern); }},
+       {"agreement",
+        "The replay's time by the recorded one, of the mode eager, by the geometric mean of the "
+        "runs' medians: how far it is from 1 is the error of all that is concluded from the "
+        "pattern, as far as the machines are alike. Empty where kernels last another time.",
+        [](Row row) { return row.agreement ? std::optional(row.agreement->value) : std::nullopt; },
+        "1"},
+       {"agreement_lo",
+        "Lower end of its 95 % interval; empty below three runs.",
+        [end](Row row) { return end(row.agreement, &stats::Interval::low); },
+        "1"},
+       {"agreement_hi",
+        "Upper end.",
+        [end](Row row) { return end(row.agreement, &stats::Interval::high); },
+        "1"},
+       {"work_alone_ns",
+        "What the device's work takes alone, in the order that streams, events and waits give it, "
+        "with kernel_excess_ns and copy_factor; of the mode eager.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::work_alone_ns); }},
+       {"without_work_ns",
+        "By how much shorter the step would be if the device's work took no time.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::work_ns); }},
+       {"without_program_ns",
+        "The same if the program's own time between its calls were none.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::program_ns); }},
+       {"without_launches_ns",
+        "The same if calls, starts of work and returns from waits took no time. Below zero where "
+        "the replay took less than its work and the program's time.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::launches_ns); }},
+       {"without_allocations_ns",
+        "The same if calls that take memory or give it back took no time.",
+        [saving](Row row) { return saving(row, &PatternRow::Savings::allocations_ns); }},
+       {"bound_by",
+        "The largest of the four: work, program, launches, allocations; several where that is less "
+        "than 5 % of the step; unknown where without_launches_ns is more than 5 % below zero, "
+        "where "
+        "the device cannot do the work of all streams at once, where something of the step is not "
+        "known, and in other modes.",
+        [](Row row) { return name_of(row.bound_by); }},
+       {"by_eager",
+        "The time in this mode by that in eager, by geometric means of run medians.",
+        [](Row row) { return row.by_eager ? row.by_eager->value : std::nullopt; },
+        "1"},
+       {"by_eager_lo",
+        "Lower end of its 95 % interval.",
+        [end](Row row) { return end(row.by_eager, &stats::Interval::low); },
+        "1"},
+       {"by_eager_hi",
+        "Upper end.",
+        [end](Row row) { return end(row.by_eager, &stats::Interval::high); },
+        "1"},
+       {"by_eager_verdict",
+        "slower, faster: the interval excludes 1, by three runs and 5 % at least; same; "
+        "cannot-tell.",
+        [](Row row) {
+          return row.by_eager ? name_of(rules::time_verdict(row.by_eager->verdict))
+                              : std::string_view();
+        }},
+       {"remarks", "What the recording does not tell, and what is replayed instead.", [](Row row) {
+          return fmt::format("{}", fmt::join(row.pattern->origin.remarks, "; "));
+        }}});
+}
+
+Table predicted_patterns_table() {
+  using Row = const PredictedPattern&;
+  return make_table<PredictedPattern>(
+      "predicted_patterns.csv",
+      "pattern and model of GPU",
+      TableUse::session,
+      [](const TableInputs& from) { return predicted_patterns(from.session); },
+      {{"pattern", "The recorded step.", [](Row row) { return row.pattern->origin.name; }},
+       {"recorded_on", "Its GPU.", [](Row row) { return row.pattern->origin.gpu; }},
+       {"gpu",
+        "The model whose launches and kernels are assumed.",
+        [](Row row) { return row.costs->gpu; }},
+       {"launch_call_ns",
+        "What each call that brings work takes there.",
+        [](Row row) { return row.costs->call_ns; }},
+       {"launch_roundtrip_ns",
+        "What an empty launch and the wait for it take there; of recordings, from the call to the "
+        "kernel.",
+        [](Row row) { return row.costs->roundtrip_ns; }},
+       {"costs_from",
+        "published: medians of data/launch_anchors.csv; recorded: the fastest recording of "
+        "data/recorded_launches.csv, with what its recorder costs.",
+        [](Row row) { return std::string(row.costs->published ? "published" : "recorded"); }},
+       {"kernel_factor_lo",
+        "Kernels last so many times as long as they did: by the ratio of memory bandwidths or of "
+        "FP32 rates, whichever is less.",
+        &PredictedPattern::kernel_factor_lo,
+        "1"},
+       {"kernel_factor_hi", "The greater.", &PredictedPattern::kernel_factor_hi, "1"},
+       {"predicted_lo_ns",
+        "What the step would take with kernel_factor_lo, the host's own time as it was recorded.",
+        &PredictedPattern::lo_ns},
+       {"predicted_hi_ns", "With kernel_factor_hi.", &PredictedPattern::hi_ns},
+       {"recorded_ns",
+        "What the recorded step took.",
+        [](Row row) { return row.pattern->origin.recorded_ns; }},
+       {"model_agreement",
+        "The same walk with calls as they were recorded, by the recorded time: how far it is from "
+        "1 is its own error.",
+        &PredictedPattern::model_agreement,
+        "1"},
+       {"bound_by_lo",
+        "What predicted_lo_ns is bound by: work, program, launches or several.",
+        [](Row row) { return name_of(row.bound_lo); }},
+       {"bound_by_hi", "The same of predicted_hi_ns.", [](Row row) {
+          return name_of(row.bound_hi);
+        }}});
+}
+
+}  // namespace launchgap
