@@ -87,13 +87,13 @@ def _times(drawing: Drawing, found: list[tuple[Device, list[Record]]]) -> Table:
                 ]
             )
     note = (
-        "by the recording: the replay’s time by the recorded step’s. less without …: by how much shorter the step would be "
-        "if launching cost nothing, if the program’s own time between its calls were none, if the device’s work took no "
-        "time; the largest binds it. by launches one by one: the time in this mode by that of each call as it was made. "
-        "Both ratios have their 95 % interval by the runs’ medians."
+        "by the recording: the replay’s time by the recorded step’s. launching, program, work: by how much shorter the step "
+        "would be if launching cost nothing, if the program’s own time between its calls were none, if the device’s work "
+        "took no time; the largest binds it. by launches one by one: the time in this mode by that of each call as it was "
+        "made. Both ratios have their 95 % interval by the runs’ medians."
     )
-    without = [f"less without {part}" for part in ("launching", "program", "work")]
-    heads = ["device", "mode", "step", "by the recording", *without, "bound by", "by launches one by one"]
+    parts = ["launching", "program", "work"]
+    heads = ["device", "mode", "step", "by the recording", *parts, "bound by", "by launches one by one"]
     return Table("Replays", heads, lines, 2, note)
 
 

@@ -54,7 +54,7 @@ def milliseconds(text: str) -> str:
 
 
 def main(names: list[str]) -> int:
-    files = [Path(name) for name in names] or sorted((ROOT / "tests" / "recordings").iterdir())
+    files = [Path(name) for name in names] or sorted((ROOT / "tests" / "recordings").rglob("*.*"))
     lines, notes = [HEADS], []
     with tempfile.TemporaryDirectory() as temporary:
         for file in files:
