@@ -10,6 +10,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
+#include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/import/step_pattern.h"
 #include "harness/measure/pattern_list.h"

@@ -12,6 +12,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/text.h"
 #include "harness/import/call_names.h"
+#include "harness/import/launches.h"
 #include "harness/import/work_of_calls.h"
 
 namespace launchgap::recording {

@@ -102,8 +102,8 @@ struct Run {
   Json fingerprint = Json::object();  // what of it the parent knows
   std::vector<std::string> cases;
   std::vector<SkippedCase> skipped;
-  std::filesystem::path jit_cache;              // of CodeLoading::jit_cached; else empty
-  std::optional<std::string> tool;              // that the session is known to run under
+  std::filesystem::path jit_cache;    // of CodeLoading::jit_cached; else empty
+  std::optional<std::string> tool;    // that the session is known to run under
   std::vector<std::string> patterns;  // files of the session; empty: those that ship
 
   static void fields(auto& self, auto&& field) {
