@@ -156,10 +156,14 @@ def test_pinned_memory_costs_no_more_the_first_time(run):
     they make the second write of 1 MiB up to four times as fast. A GPU's fills do not pass through them."""
     session = family(run, "touch/allocator:(host_pinned|direct)/bytes:1048576$")
     ratios = values(session, "first_over_second_touch")
-    assert {params for _, params in ratios} == {"allocator:host_pinned/bytes:1048576"}, "of a GPU's 1 MiB the launch is most"
-    assert 0.7 < ratios["touch", "allocator:host_pinned/bytes:1048576"] < 1.5
+    pinned = "allocator:host_pinned/bytes:1048576"
     methods = {row["params"]: row["method"] for row in table(session / "summary.csv")}
-    assert "caches were filled" in methods["allocator:host_pinned/bytes:1048576"]
+    if "too large to be filled" in methods[pinned]:
+        assert not ratios
+        pytest.skip("this CPU's caches are too large to be filled between the two")
+    assert {params for _, params in ratios} == {pinned}, "of a GPU's 1 MiB the launch is most"
+    assert 0.7 < ratios["touch", pinned] < 1.5
+    assert "caches were filled" in methods[pinned]
 
 
 def test_the_host_has_them_too(run):
