@@ -99,7 +99,8 @@ bool wanted_pattern(Profile profile, const DeviceFacts& facts, const CaseName& n
   if (!has_users_patterns() && profile != Profile::full) return false;
   if (name.at("mode") == "graph" && !has_users_patterns() && !can(facts, Capability::make_graphs))
     return false;
-  return name.at("mode") != "pool" || totals_of(pattern_named(name.at("pattern"))).allocations > 0;
+  const PatternTotals totals = totals_of(pattern_named(name.at("pattern")));
+  return name.at("mode") != "pool" || totals.allocations > totals.pooled;
 }
 
 double seconds_once(const CaseName& name) {

@@ -17,21 +17,14 @@
 namespace launchgap {
 namespace {
 
-/// Work of a stream that a graph can hold: the host need not wait within it.
+/// What only puts work into an order.
+bool orders_streams(PatternAction action) {
+  return action == PatternAction::record_event || action == PatternAction::wait_event;
+}
+
+/// What a graph can hold: the host need not wait within it.
 bool fits_graph(const PatternOperation& operation) {
-  switch (operation.action) {
-    case PatternAction::kernel:
-    case PatternAction::fill:
-    case PatternAction::record_event:
-    case PatternAction::wait_event:
-      return true;
-    case PatternAction::copy_to_device:
-    case PatternAction::copy_to_host:
-    case PatternAction::copy:
-      return !operation.blocks;
-    default:
-      return false;
-  }
+  return (is_work(operation.action) && !operation.blocks) || orders_streams(operation.action);
 }
 
 bool is_wait(PatternAction action) {
@@ -94,8 +87,7 @@ PatternPlayer::Call PatternPlayer::call_of(const PatternOperation& operation) {
   call.nanoseconds = static_cast<unsigned long long>(operation.device_ns);
   call.bytes = operation.bytes;
   call.stream = streams_[operation.stream].get();
-  const bool of_event = operation.action == PatternAction::record_event ||
-                        operation.action == PatternAction::wait_event ||
+  const bool of_event = orders_streams(operation.action) ||
                         (operation.action == PatternAction::wait && operation.number != 0);
   if (of_event) {
     if (events_.size() <= operation.number) events_.resize(operation.number + 1);
@@ -176,10 +168,7 @@ void PatternPlayer::add_graph(std::size_t first, std::size_t end, Stream& stream
 void PatternPlayer::add_segment(std::size_t first, std::size_t end) {
   Stream& stream = *streams_.front();
   const auto calls = std::span(operations_).subspan(first, end - first);
-  const bool only_order = std::ranges::all_of(calls, [](const Call& call) {
-    return call.action == PatternAction::record_event || call.action == PatternAction::wait_event;
-  });
-  if (only_order) {
+  if (std::ranges::all_of(calls, orders_streams, &Call::action)) {
     // On one stream it is there anyway; the host's time before the first stays.
     lost_gap_ns_ += calls.front().gap_ns;
     return;
