@@ -18,6 +18,7 @@
 #include "benchmarks/small_library_work.h"
 #include "benchmarks/team.h"
 #include "harness/core/errors.h"
+#include "harness/measure/cpu_counters.h"
 #include "harness/measure/device_work.h"
 #include "harness/measure/neighbour.h"
 #include "kernels/kernels.h"
@@ -44,7 +45,7 @@ int cpu_elsewhere(const Device& device, std::string_view what) {
 /// The other hardware thread of the core that launches.
 int sibling_cpu(const Device& device) {
   const int own = allowed_cpus().front();
-  const CpuList threads = threads_of_core(own);
+  const CpuList threads = threads_of_core(SystemFiles(), own);
   if (threads.empty()) throw Unsupported("the system does not tell which CPUs share a core");
   for (const int cpu : threads) {
     if (cpu == own) continue;

@@ -1,26 +1,17 @@
 #include "benchmarks/team.h"
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "harness/core/cpus.h"
+#include "harness/measure/cpu_counters.h"
 
 namespace launchgap {
-CpuList threads_of_core(int cpu) {
-  std::ifstream file(
-      fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
-  std::string text;
-  return std::getline(file, text) ? parse_cpu_list(text) : CpuList();
-}
-
 namespace {
 
 /// The first of the hardware threads of its core, which stand for the core; -1 if it is not told.
 int core_of(int cpu) {
-  const CpuList threads = threads_of_core(cpu);
+  const CpuList threads = threads_of_core(SystemFiles(), cpu);
   return threads.empty() ? -1 : threads.front();
 }
 

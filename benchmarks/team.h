@@ -37,9 +37,6 @@ class Team {
   std::vector<std::thread> threads_;
 };
 
-/// The hardware threads of a CPU's core, itself among them; empty where the system does not tell.
-CpuList threads_of_core(int cpu);
-
 /// Where other threads than the one on `own` launch: a core for each, and near the device, before
 /// hardware threads share one and before any is far. Whether launching from several threads pays
 /// must not depend on how the machine numbers its CPUs.

@@ -43,19 +43,6 @@ std::optional<CpuTicks> ticks_of(std::string_view stat, int cpu) {
   return CpuTicks{user + nice + kernel + irq + softirq, stolen};
 }
 
-/// The other hardware threads of its core; nothing where the system does not tell.
-std::optional<CpuList> siblings_of(const SystemFiles& system, int cpu) {
-  const auto text = system.read(folder_of(cpu) + "/topology/thread_siblings_list", 4096);
-  if (!text) return std::nullopt;
-  try {
-    CpuList threads = parse_cpu_list(*text);
-    std::erase(threads, cpu);
-    return threads;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 /// State 0 is polling and 1 the shallowest sleep; the deeper ones are slow to wake from.
 std::optional<double> deep_idle_us(const SystemFiles& system, int cpu) {
   std::optional<double> sum_us;
@@ -69,13 +56,23 @@ std::optional<double> deep_idle_us(const SystemFiles& system, int cpu) {
 
 }  // namespace
 
+CpuList threads_of_core(const SystemFiles& system, int cpu) {
+  const auto text = system.read(folder_of(cpu) + "/topology/thread_siblings_list", 4096);
+  if (!text) return {};
+  try {
+    return parse_cpu_list(*text);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 CpuCounters read_cpu_counters(const SystemFiles& system, int cpu) {
   static const double tick_ms = 1000.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
   CpuCounters counters;
   const std::string stat = system.read("/proc/stat").value_or("");
   if (const auto own = ticks_of(stat, cpu)) counters.stolen_ms = own->stolen * tick_ms;
-  const CpuList siblings = siblings_of(system, cpu).value_or(CpuList());
-  for (const int sibling : siblings) {
+  for (const int sibling : threads_of_core(system, cpu)) {
+    if (sibling == cpu) continue;
     if (const auto ticks = ticks_of(stat, sibling))
       counters.sibling_busy_ms = counters.sibling_busy_ms.value_or(0) + ticks->busy * tick_ms;
   }
@@ -93,11 +90,12 @@ std::map<std::string, std::string> missing_cpu_counters(const SystemFiles& syste
         fmt::format("/proc/stat has no line of CPU {} with the time that was stolen", cpu);
   }
   if (!counters.sibling_busy_ms) {
-    const auto siblings = siblings_of(system, cpu);
+    const CpuList threads = threads_of_core(system, cpu);
     missing["sibling_busy_ms"] =
-        !siblings ? fmt::format("{}/topology does not tell which CPUs share a core", folder_of(cpu))
-        : siblings->empty() ? fmt::format("CPU {} shares its core with no other", cpu)
-                            : "/proc/stat does not have the core's other CPUs";
+        threads.empty()
+            ? fmt::format("{}/topology does not tell which CPUs share a core", folder_of(cpu))
+        : threads.size() == 1 ? fmt::format("CPU {} shares its core with no other", cpu)
+                              : "/proc/stat does not have the core's other CPUs";
   }
   if (!counters.deep_idle_us) {
     const std::string folder = folder_of(cpu) + "/cpuidle";

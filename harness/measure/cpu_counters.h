@@ -6,9 +6,13 @@
 #include <optional>
 #include <string>
 
+#include "harness/core/cpus.h"
 #include "harness/core/system_files.h"
 
 namespace launchgap {
+
+/// The hardware threads of a CPU's core, itself among them; empty where the system does not tell.
+CpuList threads_of_core(const SystemFiles& system, int cpu);
 
 /// What the system does not tell is not there. Times only ever grow.
 struct CpuCounters {
