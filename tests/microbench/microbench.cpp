@@ -140,7 +140,7 @@ void write_records(benchmark::State& state) {
   state.counters["samples"] = benchmark::Counter(static_cast<double>(state.iterations()) * kSamples,
                                                  benchmark::Counter::kIsRate);
 }
-BENCHMARK(write_records)->Name("records/write")->Iterations(1000);
+BENCHMARK(write_records)->Name("records/write")->Iterations(1000)->Repetitions(5);
 
 /// A session of `state.range(0)` samples in ten runs.
 void write_session(const fs::path& folder, long samples) {
