@@ -29,6 +29,9 @@ void add_generate(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
 void add_history(CLI::App& app, Action& action);
 void add_selftest(CLI::App& app, Action& action);
+void add_merge(CLI::App& app, Action& action);
+void add_health(CLI::App& app, Action& action);
+void add_fleet(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);
 void add_man(CLI::App& app, Action& action);
 

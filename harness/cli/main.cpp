@@ -79,6 +79,9 @@ int main(int argc, char** argv) {
   add_import(app, action, command_line);
   add_list(app, action);
   add_report(app, action);
+  add_merge(app, action);
+  add_fleet(app, action);
+  add_health(app, action);
   add_export(app, action);
   add_investigate(app, action);
   add_join(app, action);

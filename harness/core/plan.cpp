@@ -114,7 +114,8 @@ Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
                      workload.arm,
                      replicate,
                      workload.cases,
-                     workload.start_seconds};
+                     workload.start_seconds,
+                     workload.alone};
       if (workload.random_order) {
         shuffle(run.cases, random);
       } else {

@@ -64,6 +64,7 @@ struct PlannedRun {
   int replicate = 0;
   std::vector<PlannedCase> cases;  // in the order in which they run
   double start_seconds = kSecondsPerRun;
+  bool alone = false;  // nothing else may run meanwhile
 };
 
 /// Runs that may go side by side, one per device; a batch ends before the next begins.

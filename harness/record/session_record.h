@@ -9,7 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "harness/core/pattern.h"
+#include "harness/core/printable.h"
 #include "harness/device/facts.h"
 #include "harness/record/fields.h"
 
@@ -17,7 +20,8 @@ namespace launchgap {
 
 /// The machine around the devices.
 struct HostFacts {
-  std::string node;  // its name in the network
+  std::string node;                       // its name to the scheduler, else in the network
+  std::optional<std::string> machine_id;  // a digest of /etc/machine-id: tells machines of one name
   std::string os, kernel, cpu_model;
   std::uint64_t cores = 0;         // that this process may use
   std::uint64_t memory_bytes = 0;  // of the machine
@@ -26,6 +30,7 @@ struct HostFacts {
 
   static void fields(auto& self, auto&& field) {
     field.optional("node", self.node);
+    field("machine_id", self.machine_id);
     field.write_only("os", self.os);
     field.write_only("kernel", self.kernel);
     field.optional("cpu_model", self.cpu_model);
@@ -33,6 +38,32 @@ struct HostFacts {
     field.write_only("memory_bytes", self.memory_bytes);
     field.write_only("governor", self.governor);
     field.write_only("numa_nodes", self.numa_nodes);
+  }
+};
+
+/// Of a process that a scheduler or MPI started as one of several: which it is.
+struct RankFacts {
+  std::string launcher;  // "Slurm", "Open MPI", "MPI" (another with PMI) or "Kubernetes"
+  int rank = 0;
+  std::optional<int> ranks;                    // that were started together, on all nodes
+  std::optional<int> local_rank, local_ranks;  // those of this node
+  std::string job;                             // its number; empty: not known
+  std::optional<int> array_task;               // of an array of jobs
+  std::string step;                            // of the job
+  std::optional<int> restarts;                 // how often the scheduler began the job again
+  std::string nodes;                           // of the job, in the scheduler's short form
+
+  static void fields(auto& self, auto&& field) {
+    field("launcher", self.launcher);
+    field.natural("rank", self.rank);
+    field("ranks", self.ranks);
+    field("local_rank", self.local_rank);
+    field("local_ranks", self.local_ranks);
+    field.unless_empty("job", self.job);
+    field("array_task", self.array_task);
+    field.unless_empty("step", self.step);
+    field("restarts", self.restarts);
+    field.unless_empty("nodes", self.nodes);
   }
 };
 
@@ -46,13 +77,28 @@ struct PlanEntry {
 
   static void fields(auto& self, auto&& field) {
     field.optional("device", self.device);
-    field.write_only("replicate", self.replicate);
+    field.optional("replicate", self.replicate);
     field.optional("arm", self.arm);
     field.optional("process_config", self.process_config);
     field.formerly("setup", self.process_config);
     field.optional("cases", self.cases);
   }
 };
+
+/// The file with the records of a planned run on `device`, a GPU's UUID or a backend; `attempt` 0
+/// is the first.
+inline std::string records_file_name(const std::string& node,
+                                     const std::string& device,
+                                     const PlanEntry& run,
+                                     int attempt) {
+  return file_name_part(fmt::format("{}.{}.r{}.{}.{}{}.jsonl",
+                                    node,
+                                    device,
+                                    run.replicate,
+                                    run.arm,
+                                    run.process_config.text(),
+                                    attempt == 0 ? "" : fmt::format(".{}", attempt)));
+}
 
 /// How long a fresh process takes to open a GPU, with the keeper and without.
 struct Initialisation {
@@ -198,6 +244,40 @@ struct RecordingCost {
   }
 };
 
+/// One of the sessions that are put together in another.
+struct SessionPart {
+  std::string folder;      // as seen from that other's
+  std::string session_id;  // as it is called there, and no other is
+  std::string node, state, begin_utc;
+  std::optional<RankFacts> rank;
+  std::vector<std::string> devices;  // UUIDs
+  std::string left_out;              // why it does not count; else empty
+
+  static void fields(auto& self, auto&& field) {
+    field("folder", self.folder);
+    field("session_id", self.session_id);
+    field("node", self.node);
+    field("state", self.state);
+    field("begin_utc", self.begin_utc);
+    field("rank", self.rank);
+    field("devices", self.devices);
+    field.unless_empty("left_out", self.left_out);
+  }
+};
+
+/// What was to be measured and is not there, or not whole.
+struct MissingPart {
+  std::string node, device;  // empty: not known
+  std::string reason;        // a sentence without its full stop
+  auto operator<=>(const MissingPart&) const = default;
+
+  static void fields(auto& self, auto&& field) {
+    field("node", self.node);
+    field("device", self.device);
+    field("reason", self.reason);
+  }
+};
+
 struct SessionRecord {
   static constexpr std::string_view kName = "session";
   std::optional<std::string> session_id;
@@ -215,7 +295,8 @@ struct SessionRecord {
   std::string launchgap_version;
   BuildFacts build;
   HostFacts host;
-  std::optional<Json> doctor;  // what it found before, in its own form
+  std::optional<RankFacts> rank;  // of a process that is one of several
+  std::optional<Json> doctor;     // what it found before, in its own form
   std::vector<Note> notes;
   std::vector<PlanEntry> plan;
   std::vector<DeviceFacts> devices;
@@ -225,23 +306,26 @@ struct SessionRecord {
   std::optional<std::vector<TunedKernel>> tuned;  // of a session of tuners' files
   std::optional<PublishedSheets> published;       // of one of published tables
   std::vector<PatternOrigin> patterns;            // that were measured; patterns/<name>.csv
+  std::optional<std::vector<SessionPart>> parts;  // of sessions that are together in this one
+  std::vector<MissingPart> missing;               // of these
 
   static void fields(auto& self, auto&& field) {
     field("session_id", self.session_id);
     field("source", self.source);
-    field.write_only("begin_utc", self.begin_utc);
-    field.write_only("end_utc", self.end_utc);
+    field.optional("begin_utc", self.begin_utc);
+    field("end_utc", self.end_utc);
     field.optional("state", self.state);
     field.write_only("command_line", self.command_line);
-    field.write_only("seed", self.seed);
+    field.optional("seed", self.seed);
     field.write_only("profile", self.profile);
     field.write_only("replicates", self.replicates);
     field.optional("random_order", self.random_order);
     field.write_only("filter", self.filter);
     field.optional("tracing", self.tracing);
-    field.write_only("launchgap_version", self.launchgap_version);
+    field.optional("launchgap_version", self.launchgap_version);
     field.write_only("build", self.build);
     field.optional("host", self.host);
+    field("rank", self.rank);
     field.write_only("doctor", self.doctor);
     field.optional("notes", self.notes);
     field.optional("plan", self.plan);
@@ -252,6 +336,8 @@ struct SessionRecord {
     field("tuned", self.tuned);
     field("published", self.published);
     field.unless_empty("patterns", self.patterns);
+    field("parts", self.parts);
+    field.unless_empty("missing", self.missing);
   }
 };
 

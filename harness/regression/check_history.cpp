@@ -291,7 +291,7 @@ class Check {
       if (last == 0 || last < last_measured(beside->first)) continue;
       Result missing;
       missing.key = key;
-      missing.node = session_.node;
+      missing.node = session_.node_of(key.where.device);
       missing.device_name = device_name;
       missing.verdict = Verdict::invalid;
       missing.reason = fmt::format("not measured, and the session of {} has it", utc_text(last));

@@ -68,7 +68,7 @@ double sign_of_worse(const MetricFigures& figures) {
 Result measured_result(const SessionFigures& session, const MetricFigures& figures) {
   Result result;
   result.key = figures.key;
-  result.node = session.node;
+  result.node = session.node_of(figures.key.where.device);
   const auto name = session.device_names.find(figures.key.where.device);
   if (name != session.device_names.end()) result.device_name = name->second;
   result.runs = figures.runs.size();

@@ -157,6 +157,7 @@ class Reader {
     for (const DeviceFacts& device : session_.devices)
       figures_.device_names[device.uuid] = device.name;
     for (const RunInfo& run : session_.runs) {
+      if (!session_.parts.empty()) figures_.device_nodes[run.device] = run.node;
       figures_.simulated = figures_.simulated || run.simulated;
       if (run.delay_ns) figures_.delay_ns = run.delay_ns;
       if (!run.delay_problem.empty()) figures_.delay_problem = run.delay_problem;
@@ -292,6 +293,11 @@ class Reader {
 };
 
 }  // namespace
+
+const std::string& SessionFigures::node_of(const std::string& device) const {
+  const auto found = device_nodes.find(device);
+  return found == device_nodes.end() ? node : found->second;
+}
 
 double MetricFigures::value() const {
   std::vector<double> medians;

@@ -49,8 +49,11 @@ struct SessionFigures {
   std::optional<double> delay_ns;  // that its calls took longer on purpose, of the last process
   std::string delay_problem;       // why that is not what was asked for; else empty
   std::map<std::string, std::string> device_names;  // by UUID
+  std::map<std::string, std::string> device_nodes;  // the same; where `node` is not that of all
   std::vector<MetricFigures> metrics;               // by key
   std::string invalid;                              // why nothing of it counts; else empty
+
+  const std::string& node_of(const std::string& device) const;
 };
 
 /// In a comparison both sides can be so.

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <fcntl.h>
 #include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -35,16 +37,63 @@ int open_lock_file(const std::string& path) {
   return -1;
 }
 
+std::string lock_path(const std::string& name) {
+  const char* folder = std::getenv("LAUNCHGAP_LOCK_DIR");
+  return fmt::format("{}/launchgap-{}.lock", folder && *folder ? folder : "/tmp", name);
+}
+
+struct Taken {
+  int descriptor = -1;  // below 0: errno says why there can be no lock
+  bool locked = false;  // else somebody holds it
+};
+
+/// Tries once to lock the file, shared or exclusive.
+Taken take(const std::string& path, int operation) {
+  while (true) {
+    const Taken taken{open_lock_file(path), false};
+    if (taken.descriptor < 0) return taken;
+    if (flock(taken.descriptor, operation | LOCK_NB) != 0) return taken;
+    // Whoever held it before may have taken it away since it was opened.
+    struct stat own {
+    }, there{};
+    if (fstat(taken.descriptor, &own) == 0 && stat(path.c_str(), &there) == 0 &&
+        own.st_ino == there.st_ino && own.st_dev == there.st_dev)
+      return {taken.descriptor, true};
+    close(taken.descriptor);
+  }
+}
+
+/// Ends a lock, and takes its file away unless somebody else holds it too.
+void release(int descriptor, const std::string& path) {
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
+  close(descriptor);
+}
+
 }  // namespace
 
-DeviceLock::DeviceLock(const std::string& uuid) {
-  const char* folder = std::getenv("LAUNCHGAP_LOCK_DIR");
-  const std::string path =
-      fmt::format("{}/launchgap-{}.lock", folder && *folder ? folder : "/tmp", uuid);
-  descriptor_ = open_lock_file(path);
+NodeTurn::NodeTurn(bool alone, const std::function<bool()>& stopped) : path_(lock_path("node")) {
+  while (true) {
+    const Taken taken = take(path_, alone ? LOCK_EX : LOCK_SH);
+    if (taken.descriptor < 0)
+      throw Error(with_errno(fmt::format("the node's lock {} cannot be opened", path_)));
+    descriptor_ = taken.descriptor;
+    if (taken.locked) return;
+    if (stopped()) return;
+    close(descriptor_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+NodeTurn::~NodeTurn() {
+  release(descriptor_, path_);
+}
+
+DeviceLock::DeviceLock(const std::string& uuid) : path_(lock_path(uuid)) {
+  const Taken taken = take(path_, LOCK_EX);
+  descriptor_ = taken.descriptor;
   if (descriptor_ < 0)
-    throw Error(with_errno(fmt::format("the device's lock {} cannot be opened", path)));
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    throw Error(with_errno(fmt::format("the device's lock {} cannot be opened", path_)));
+  if (!taken.locked) {
     // Anybody may have written into it.
     std::array<char, 32> holder{};
     const ssize_t length = pread(descriptor_, holder.data(), holder.size(), 0);
@@ -63,10 +112,10 @@ DeviceLock::DeviceLock(const std::string& uuid) {
 }
 
 DeviceLock::DeviceLock(DeviceLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 DeviceLock::~DeviceLock() {
-  if (descriptor_ >= 0) close(descriptor_);
+  if (descriptor_ >= 0) release(descriptor_, path_);
 }
 
 }  // namespace launchgap

@@ -1,6 +1,7 @@
 // One session at a time on a device, across the users of a machine.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "harness/core/errors.h"
@@ -11,6 +12,23 @@ namespace launchgap {
 class DeviceHeld : public Error {
  public:
   using Error::Error;
+};
+
+/// The turns of several processes of a node that measure different devices: what must be alone has
+/// the node for itself, and everything else goes side by side. Held until destroyed, or until the
+/// process ends however it ends.
+class NodeTurn {
+ public:
+  /// Waits until it is this process's turn; `stopped` ends that without one. Throws Error if there
+  /// can be no lock.
+  NodeTurn(bool alone, const std::function<bool()>& stopped);
+  ~NodeTurn();
+  NodeTurn(const NodeTurn&) = delete;
+  NodeTurn& operator=(const NodeTurn&) = delete;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
 };
 
 /// Held until destroyed, or until the process ends however it ends.
@@ -24,7 +42,8 @@ class DeviceLock {
   DeviceLock(const DeviceLock&) = delete;
 
  private:
-  int descriptor_;
+  std::string path_;
+  int descriptor_ = -1;
 };
 
 }  // namespace launchgap

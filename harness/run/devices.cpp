@@ -14,9 +14,12 @@
 #include "harness/core/cpus.h"
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
+#include "harness/core/system_files.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
+#include "harness/import/import_folder.h"
 #include "harness/run/process.h"
+#include "harness/run/rank.h"
 
 namespace launchgap {
 namespace {
@@ -220,9 +223,10 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
 
 HostFacts host_facts() {
   HostFacts facts;
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  facts.node = name;
+  facts.node = node_name(own_environment());
+  if (const std::string id = first_line_after("/etc/machine-id", ""); !id.empty())
+    facts.machine_id =
+        recording::digest("launchgap " + id);  // itself it is to be kept to the machine
   facts.os = without_quotes(first_line_after("/etc/os-release", "PRETTY_NAME="));
   utsname system{};
   uname(&system);

@@ -11,6 +11,7 @@
 #include "harness/core/case_name.h"
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/system_files.h"
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/backend.h"
@@ -20,6 +21,7 @@
 #include "harness/run/process.h"
 #include "harness/run/process_environment.h"
 #include "harness/run/progress.h"
+#include "harness/run/rank.h"
 
 namespace launchgap {
 namespace {
@@ -121,7 +123,9 @@ PlannedSession plan_session(const RunOptions& options) {
                     variable.value,
                     variable.effect));
   }
-  session.devices = select_devices(session.machine, options.devices);
+  const Environment environment = own_environment();
+  session.rank = rank_of(environment);
+  session.devices = select_own_devices(session.machine, options.devices, session.rank, environment);
   check_patterns_fit(session.devices);
   const bool any_gpu = std::ranges::any_of(session.devices, is_usable_gpu);
   const bool traced = options.trace != TraceOption::off;

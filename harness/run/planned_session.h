@@ -51,6 +51,7 @@ struct PlannedSession {
   RunOptions options;
   int replicates = 0;
   MachineDevices machine;
+  std::optional<RankFacts> rank;     // of a process that is one of several
   std::vector<DeviceFacts> devices;  // selected, usable or not
   Plan plan;
   double record_bytes = 0;  // estimate

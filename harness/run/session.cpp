@@ -11,6 +11,7 @@
 #include "harness/core/case_name.h"
 #include "harness/core/clock.h"
 #include "harness/core/stop.h"
+#include "harness/core/system_files.h"
 #include "harness/core/version.h"
 #include "harness/device/backend.h"
 #include "harness/measure/pattern_list.h"
@@ -19,6 +20,7 @@
 #include "harness/run/process.h"
 #include "harness/run/process_environment.h"
 #include "harness/run/progress.h"
+#include "harness/run/rank.h"
 #include "harness/run/session_folder.h"
 #include "harness/run/supervisor.h"
 
@@ -60,6 +62,7 @@ SessionRecord describe(const PlannedSession& session) {
   record.launchgap_version = kVersion;
   record.build = {kBuildType, kCompiler, kGitRevision};
   record.host = host_facts();
+  record.rank = session.rank;
   if (!session.options.doctor.is_null()) record.doctor = session.options.doctor;
   if (const auto& subject = session.options.investigates)
     record.investigates = {.session_id = *subject, .case_name = only_case(session.plan)};
@@ -100,6 +103,12 @@ Json fingerprint(const SessionRecord& session, const DeviceFacts& device, int si
   return json;
 }
 
+fs::path output_of(const PlannedSession& session) {
+  if (session.options.output.empty()) return fs::path("results") / session.id;
+  return own_folder(
+      session.options.output, session.rank, node_name(own_environment()), session.devices);
+}
+
 /// A run that goes on, with its worker.
 struct ActiveRun {
   ActiveRun(PlannedRun run, DeviceFacts& device, double timeout_s, Quarantine& quarantine)
@@ -117,9 +126,7 @@ class Session {
  public:
   explicit Session(PlannedSession planned)
       : session_(std::move(planned)),
-        folder_(session_.options.output.empty() ? fs::path("results") / session_.id
-                                                : session_.options.output,
-                describe(session_)),
+        folder_(output_of(session_), describe(session_)),
         progress_(session_.plan.seconds(), session_.plan.run_count()) {}
 
   SessionResult run() {
@@ -161,6 +168,9 @@ class Session {
     }
   }
 
+  /// Processes on this node that measure at the same time, each its own devices.
+  int local_ranks() const { return session_.rank ? session_.rank->local_ranks.value_or(1) : 1; }
+
   void fail(const std::string& line) {
     result_.failures.push_back(line);
     progress_.message(line);
@@ -177,6 +187,9 @@ class Session {
       try {
         locks_.emplace_back(device.uuid);
         locked.push_back(&device);
+      } catch (const DeviceHeld& error) {
+        device.usable = false;
+        device.reason = error.what() + shared_device_remedy(session_.rank);
       } catch (const Error& error) {
         device.usable = false;
         device.reason = error.what();
@@ -200,6 +213,12 @@ class Session {
       }
     }
     const std::size_t at_once = std::min(waiting.size(), allowed_cpus().size());
+    std::optional<NodeTurn> turn;
+    const bool alone = !waiting.empty() && waiting.front().alone;
+    if (local_ranks() > 1 && !waiting.empty()) {
+      progress_.show("waits for its turn on the node");
+      turn.emplace(alone, stop_asked);
+    }
     std::vector<std::unique_ptr<ActiveRun>> active;
     while ((!waiting.empty() || !active.empty()) && !stop_asked()) {
       while (!waiting.empty() && active.size() < at_once) {
@@ -208,7 +227,7 @@ class Session {
             std::move(waiting.front()), device, session_.options.timeout_s, quarantine_);
         waiting.pop_front();
         run->cpu = choose_cpu(device, active);
-        run->side_by_side = static_cast<int>(at_once);
+        run->side_by_side = static_cast<int>(at_once) * (alone ? 1 : local_ranks());
         perform(*run, run->supervisor.begin());
         if (!run->supervisor.over()) active.push_back(std::move(run));
       }

@@ -74,13 +74,14 @@ fs::path SessionFolder::records(const PlannedRun& run,
                                 const DeviceFacts& device,
                                 int attempt) const {
   return path_ / "records" /
-         file_name_part(fmt::format("{}.{}.r{}.{}.{}{}.jsonl",
-                                    record_.host.node,
-                                    is_gpu(device) ? device.uuid : device.backend,
-                                    run.replicate,
-                                    name_of(run.arm),
-                                    run.process_config.text(),
-                                    attempt == 0 ? "" : fmt::format(".{}", attempt)));
+         records_file_name(record_.host.node,
+                           is_gpu(device) ? device.uuid : device.backend,
+                           {.device = device.uuid,
+                            .replicate = run.replicate,
+                            .arm = std::string(name_of(run.arm)),
+                            .process_config = run.process_config,
+                            .cases = {}},
+                           attempt);
 }
 
 RecordWriter SessionFolder::reopen_records(const PlannedRun& run,

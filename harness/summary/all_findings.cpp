@@ -8,6 +8,7 @@
 #include "harness/summary/equal_bits.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/layout_kernels.h"
+#include "harness/summary/merged_findings.h"
 #include "harness/summary/night_findings.h"
 #include "harness/summary/pattern_findings.h"
 #include "harness/summary/selections.h"
@@ -41,6 +42,7 @@ std::vector<Finding> all_findings(const TableInputs& inputs) {
   const auto add = [&all](std::vector<Finding> more) {
     std::ranges::move(more, std::back_inserter(all));
   };
+  add(merged_findings(session));
   add(session_findings(session, inputs.rows));
   if (inputs.nights) add(night_findings(session, inputs.nights->verdicts));
   add(selection_findings(session));

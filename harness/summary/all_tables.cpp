@@ -171,6 +171,8 @@ Json describe_tables() {
 const std::vector<Table>& all_tables() {
   static const std::vector<Table> tables = {
       devices_table(),
+      sessions_table(),
+      missing_table(),
       findings_table(),
       runs_table(),
       summary_table(),

@@ -27,7 +27,7 @@ namespace launchgap {
 
 /// One worker process, from its `run` and `end` records.
 struct RunInfo {
-  std::string file;  // name of the records file
+  std::string file;  // name of the records file, as seen from the folder of records
   std::string node;
   std::string device;  // UUID
   int replicate = 0;
@@ -116,7 +116,7 @@ struct SlowSampleInfo {
   std::string device, arm;
   ProcessConfig process_config;
   int replicate = 0;
-  std::string events;  // name of the file of events
+  std::string events;  // name of the file of events, as seen from the folder of events
   SlowSampleRecord record;
 };
 
@@ -207,6 +207,8 @@ struct SessionData {
   std::vector<TunedKernel> tuned;          // whose times are in tuning/
   std::vector<PublishedOrigin> origins;    // of published values
   std::vector<PublishedValues> published;  // that are too many to be cases
+  std::vector<SessionPart> parts;          // of sessions that are together in this one
+  std::vector<MissingPart> missing;        // what is missing of these
   std::vector<std::string> problems;       // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;
@@ -220,7 +222,12 @@ struct SessionData {
 /// The metrics of a block by the keys that they have now, whichever version wrote it.
 void use_current_keys(SampleBlock& block);
 
-/// Reads a session, whole or not. Throws UsageError if the folder is not a session's.
+/// The session.json of a folder. Throws UsageError if the folder is not a session's, and Error,
+/// which names the file, for what cannot be read.
+SessionRecord read_session_record(const std::filesystem::path& folder);
+
+/// Reads a session, whole or not; of sessions that were put together all that count, as one: what
+/// several of them have of a device are replicates. Throws as read_session_record().
 SessionData read_session(const std::filesystem::path& folder);
 
 // --- The replays of allocations that a session has kept ---

@@ -49,6 +49,10 @@ Table kernels_table();
 Table memory_table();
 Table traces_table();
 
+// merged_tables.cpp: sessions that were put together
+Table sessions_table();
+Table missing_table();
+
 // timeline_tables.cpp: slow samples, and what happened around them
 Table slow_samples_table();
 Table timelines_table();

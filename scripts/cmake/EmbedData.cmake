@@ -1,10 +1,13 @@
-# launchgap_embed_data(TARGET FILES name.csv…): puts files of data/ into TARGET, as the function `embedded_table` of
-# harness/core/csv_table.h. The binary reads no table at run time; a changed table makes the build configure again.
+# launchgap_embed_data(TARGET FILES name.csv…): puts files of data/, or of the folder that is named with them, into
+# TARGET, as the function `embedded_table` of harness/core/csv_table.h. The binary reads no table at run time; a changed table makes the build configure again.
 function(launchgap_embed_data target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES")
   set(entries "")
   foreach(name IN LISTS arg_FILES)
     set(path ${CMAKE_SOURCE_DIR}/data/${name})
+    if(name MATCHES "/")
+      set(path ${CMAKE_SOURCE_DIR}/${name})
+    endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
     file(READ ${path} text)
     string(FIND "${text}" ")table\"" delimiter)

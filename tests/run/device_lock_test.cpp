@@ -1,8 +1,10 @@
 #include "harness/run/device_lock.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -29,6 +31,39 @@ TEST_F(DeviceLockTest, KeepsASecondSessionOutAndNamesTheFirst) {
 TEST_F(DeviceLockTest, IsFreeAgainWhenItsHolderIsGone) {
   { const DeviceLock lock("GPU-1"); }
   EXPECT_NO_THROW(DeviceLock("GPU-1"));
+}
+
+TEST_F(DeviceLockTest, LeavesNothingBehind) {
+  { const DeviceLock lock("GPU-1"); }
+  {
+    const NodeTurn one(false, [] { return false; }), beside(false, [] { return false; });
+    EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_F(DeviceLockTest, WhatMustBeAloneWaitsForAllOthersAndTheyForIt) {
+  std::atomic<int> together = 0, alone = 0;
+  std::atomic<bool> wrong = false;
+  const auto take_turns = [&](bool must_be_alone) {
+    for (int i = 0; i < 20; ++i) {
+      const NodeTurn turn(must_be_alone, [] { return false; });
+      ++(must_be_alone ? alone : together);
+      if (alone > 1 || (alone == 1 && together > 0)) wrong = true;
+      --(must_be_alone ? alone : together);
+    }
+  };
+  {
+    const std::jthread one(take_turns, true), other(take_turns, true), third(take_turns, false),
+        fourth(take_turns, false);
+  }
+  EXPECT_FALSE(wrong);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_F(DeviceLockTest, ATurnThatDoesNotComeEndsWithTheWishToStop) {
+  const NodeTurn alone(true, [] { return false; });
+  const NodeTurn other(false, [] { return true; });
 }
 
 TEST_F(DeviceLockTest, ALinkInItsPlaceIsNotFollowed) {

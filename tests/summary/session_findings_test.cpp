@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "harness/summary/all_findings.h"
+#include "harness/summary/merged_findings.h"
 #include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"
@@ -441,6 +442,23 @@ TEST(DeviceLabels, OfPublishedValuesHaveTheSoftwareThatIsKnown) {
   EXPECT_EQ(labels.of("b"), "NVIDIA A100, driver 1");
   EXPECT_EQ(labels.of("c"), "NVIDIA A100 (2)");
   EXPECT_EQ(labels.of("d"), "NVIDIA A100 (3)");
+}
+
+TEST(MergedFindings, WhatIsMissingIsNamedAsOneFinding) {
+  SessionData session = two_gpus();
+  EXPECT_THAT(merged_findings(session), IsEmpty());
+  session.missing = {{"n4", "", "nothing of it is there: drained (bad fan)"}};
+  std::vector<Finding> found = said(merged_findings(session));
+  ASSERT_THAT(found, ElementsAre(is("parts-missing", Severity::distorts)));
+  EXPECT_THAT(found[0].sentence, StartsWith("Something is missing of these sessions"));
+  session.missing.push_back({"n2", "GPU-2", "it was killed before its end"});
+  session.missing.push_back({"", "", "of job 7 there is nothing of rank 1 of 4"});
+  found = said(merged_findings(session));
+  EXPECT_THAT(found[0].sentence, StartsWith("3 parts are missing of these sessions"));
+  EXPECT_THAT(found[0].evidence,
+              ElementsAre(Evidence("n4: nothing of it is there: drained (bad fan)"),
+                          Evidence("n2, GPU-2: it was killed before its end"),
+                          Evidence("of job 7 there is nothing of rank 1 of 4")));
 }
 
 }  // namespace

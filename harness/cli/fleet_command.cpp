@@ -1,0 +1,114 @@
+// launchgap fleet
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/mistakes.h"
+#include "harness/cli/what_to_measure.h"
+#include "harness/core/say.h"
+#include "harness/core/text.h"
+#include "harness/fleet/fleet_plan.h"
+
+namespace launchgap::cli {
+namespace {
+
+struct FleetCommandOptions {
+  std::vector<std::string> nodes;
+  int gpus = 0;
+  std::string folder;
+  std::string profile = "nightly";
+  std::string filter;
+  fleet::PlanSettings settings;
+};
+
+/// The program as other nodes find it: this one, wherever it is.
+std::string own_program() {
+  std::error_code failed;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  return failed ? "launchgap" : program.string();
+}
+
+ExitCode plan(FleetCommandOptions options) {
+  fleet::PlanSettings& settings = options.settings;
+  settings.plan.nodes = fleet::parse_nodes(options.nodes, options.gpus);
+  settings.launchgap = own_program();
+  settings.output = std::filesystem::absolute(settings.output).string();
+  if (!settings.history.empty())
+    settings.history = std::filesystem::absolute(settings.history).string();
+  std::vector<std::string> run = {"--profile", options.profile, "--runs", "1"};
+  if (!options.filter.empty()) {
+    run.emplace_back("--filter");
+    run.push_back(options.filter);
+  }
+  std::ranges::move(settings.run, std::back_inserter(run));
+  settings.run = std::move(run);
+  fleet::write_plan(options.folder, settings);
+  const int gpus = std::accumulate(
+      settings.plan.nodes.begin(), settings.plan.nodes.end(), 0, [](int sum, const auto& node) {
+        return sum + node.gpus;
+      });
+  answer("{} with {}, {} of each: {}\nSubmit a night with {}/submit\n",
+         counted(settings.plan.nodes.size(), "node"),
+         counted(static_cast<std::uint64_t>(gpus), "GPU"),
+         counted(static_cast<std::uint64_t>(settings.plan.replicates), "session"),
+         options.folder,
+         options.folder);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_fleet(CLI::App& app, Action& action) {
+  CLI::App* const group =
+      app.add_subcommand("fleet", "Measure many nodes by the scheduler that they have");
+  group->require_subcommand(1);
+  CLI::App* const command =
+      group->add_subcommand("plan", "Write Slurm's files for a night over a list of nodes");
+  auto options = std::make_shared<FleetCommandOptions>();
+  command
+      ->add_option("nodes",
+                   options->nodes,
+                   "Nodes as Slurm lists them, each with the number of its GPUs: n[01-12]:8 m1:4")
+      ->required();
+  command->add_option("--gpus", options->gpus, "GPUs of the nodes that do not say how many")
+      ->check(whole_number(1, 1024));
+  command
+      ->add_option("--sessions",
+                   options->settings.plan.replicates,
+                   "Sessions of each GPU in a night, one after the other, each in fresh processes")
+      ->check(whole_number(1, 1000))
+      ->default_val(5);
+  command
+      ->add_option("--results",
+                   options->settings.output,
+                   "Folder that all nodes see; each night has a folder in it")
+      ->required();
+  command->add_option("--history",
+                      options->settings.history,
+                      "File with the nights before, against which each night is checked");
+  command->add_option("--profile", options->profile, "What each session measures")
+      ->capture_default_str();
+  command->add_option("--filter", options->filter, "The same: as of `launchgap run`");
+  command->add_option(
+      "--run",
+      options->settings.run,
+      "A further option of `launchgap run`, --run=--trace=off; may be given for each");
+  command->add_option("--time", options->settings.time, "Slurm's limit for one session of a node")
+      ->capture_default_str();
+  command->add_option(
+      "--sbatch",
+      options->settings.sbatch,
+      "A further option of sbatch, --sbatch=--partition=gpu; may be given for each");
+  command->add_option("-o,--output", options->folder, "Folder of the files, new or empty")
+      ->required();
+  command->footer(
+      "Example: launchgap fleet plan 'n[01-12]:8' --results /shared/launchgap -o nightly");
+  command->callback([options, &action] { action = [options] { return plan(*options); }; });
+}
+
+}  // namespace launchgap::cli

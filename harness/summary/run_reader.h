@@ -1,0 +1,28 @@
+// Reads the records of one process into a session's data.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "harness/summary/session_data.h"
+
+namespace launchgap {
+
+/// What was read before, of the folder whose records are read.
+struct RunsRead {
+  /// One process: device, arm, process configuration, replicate and attempt.
+  using RunKey = std::tuple<std::string, std::string, ProcessConfig, int, int>;
+
+  std::map<RunKey, std::filesystem::path> runs;
+  /// Of several sessions together: by device, what its replicate 0 is called; and where records and
+  /// events are, as seen from the folders of all of them.
+  std::map<std::string, int> first_replicate;
+  std::filesystem::path folder, events_folder;
+};
+
+/// Reads a file. What it lacks or has wrong becomes a problem of the session.
+void read_run(SessionData& session, RunsRead& read, const std::filesystem::path& file);
+
+}  // namespace launchgap

@@ -1,0 +1,80 @@
+"""`launchgap health` on fake nodes: the code, the line, the time, and that nothing is left."""
+
+import json
+import time
+
+import pytest
+from shipped import NODES, launchgap
+
+EIGHT = NODES / "mixed_8_gpus.json"
+LIMIT_S = 30
+
+
+def node_with(tmp_path, *faults):
+    node = json.loads(EIGHT.read_text(encoding="utf-8")) | {"faults": list(faults)}
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps(node), encoding="utf-8")
+    return path
+
+
+def health(tmp_path, node, *options, **extra):
+    """The exit code and the line; each look at the node leaves no file and no lock."""
+    left = tmp_path / "left"
+    left.mkdir(exist_ok=True)
+    begin = time.monotonic()
+    done = launchgap("health", *options, node=node, TMPDIR=str(left), LAUNCHGAP_LOCK_DIR=str(left), **extra)
+    assert time.monotonic() - begin < LIMIT_S
+    assert list(left.iterdir()) == []
+    assert done.stdout.count("\n") == 1
+    return done.returncode, done.stdout
+
+
+def test_eight_gpus_that_are_well(tmp_path):
+    code, line = health(tmp_path, EIGHT)
+    assert code == 0
+    assert line.startswith("launchgap OK ")
+    assert line.count("us ") + line.count("us\n") == 8
+
+
+def test_a_driver_that_hangs(tmp_path):
+    code, line = health(tmp_path, node_with(tmp_path, {"library": "cuda", "call": "cuInit", "hang": True}))
+    assert code == 2
+    assert "The CUDA driver does not answer. [driver-hangs]" in line
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"call": "cuDevicePrimaryCtxRetain", "hang": True},
+        {"call": "cuLaunchKernelEx", "after": 50, "hang": True},
+        {"call": "cuLaunchKernelEx", "code": 719},
+    ],
+    ids=["hangs when it is opened", "hangs at a launch", "fails"],
+)
+def test_one_of_eight_that_does_not_work_is_named_and_the_others_are_measured(tmp_path, fault):
+    code, line = health(tmp_path, node_with(tmp_path, {"device": 5, "library": "cuda"} | fault))
+    assert code == 2
+    assert line.startswith("launchgap CRITICAL ")
+    assert "GPU 5 (NVIDIA L4, GPU-a5051616-fa4e-4000-8000-000000000006, 0000:2f:00.0): " in line
+    assert line.count("GPU 5 (") == 1
+    assert line.count("'=") == 7
+
+
+def test_a_gpu_is_held_to_its_best_night(tmp_path):
+    """Nights are never simulated, so that history is an empty one here: what it has is tested in health_test.cpp."""
+    code, line = health(tmp_path, NODES / "one_a100.json", "--history", tmp_path / "none.db")
+    assert code == 3
+    assert "UNKNOWN" in line
+    assert "none.db" in line
+
+
+def test_a_missing_gpu(tmp_path):
+    code, line = health(tmp_path, NODES / "one_a100.json", "--gpus", "2")
+    assert code == 2
+    assert "1 of 2 GPUs are found" in line
+
+
+def test_no_gpu():
+    done = launchgap("health", CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 3
+    assert "UNKNOWN" in done.stdout

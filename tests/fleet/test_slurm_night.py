@@ -1,0 +1,222 @@
+"""A night by Slurm: the real files on real daemons, with virtual nodes of fake GPUs of several generations."""
+
+import contextlib
+import csv
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import private_slurm
+import pytest
+from private_slurm import PrivateSlurm, VirtualNode
+from shipped import BUILD, LAUNCHGAP, NODES, launchgap
+
+reason = private_slurm.why_not()
+pytestmark = pytest.mark.skipif(reason is not None, reason=reason or "")
+
+KINDS = {"h100": "NVIDIA H100 80GB HBM3", "a100": "NVIDIA A100-SXM4-80GB", "v100": "Tesla V100-SXM2-16GB"}
+CASE = "^launch/null/api:driver/mode:idle$"
+
+
+def uuid(node, gpu):
+    return f"GPU-{node}00000{gpu}-fa4e-4000-8000-000000000001".replace("n", "a")
+
+
+def slower(draw, times):
+    """A distribution of the description whose values are so many times as large."""
+    return {"lognormal": draw["lognormal"] | {"median": draw["lognormal"]["median"] * times}}
+
+
+def virtual_node(folder, name, kind, gpus, slow=()):
+    """Its description, with GPUs that are alike but for the `slow` ones, by their place."""
+    node = json.loads((NODES / "one_a100.json").read_text(encoding="utf-8"))
+    usual = node["devices"][0] | {"name": KINDS[kind], "process_factor_sigma": 0.005}
+    node["devices"] = []
+    for i in range(gpus):
+        own = usual | {"uuid": uuid(name, i), "pci": f"0000:{i + 1:02x}:00.0"}
+        if i in slow:
+            own |= {key: slower(usual[key], 1.5) for key in ("call_ns", "launch_ns")}
+        node["devices"].append(own)
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps(node), encoding="utf-8")
+    locks = folder / f"locks-{name}"
+    locks.mkdir()
+    environment = {
+        "LAUNCHGAP_FAKE_NODE": file,
+        "LAUNCHGAP_LOCK_DIR": locks,
+        "LAUNCHGAP_WARM_UP": "off",
+        "LD_LIBRARY_PATH": BUILD / "fake_cuda",
+    }
+    return VirtualNode(name, kind, gpus, environment)
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("night")
+    nodes = [
+        virtual_node(folder, "n1", "h100", 2),
+        virtual_node(folder, "n2", "h100", 2),
+        virtual_node(folder, "n3", "h100", 2, slow=[1]),
+        virtual_node(folder, "n4", "a100", 2),
+        virtual_node(folder, "n5", "v100", 1),
+    ]
+    with PrivateSlurm(folder, nodes) as slurm:
+        yield slurm
+
+
+def run(slurm, *srun, devices="gpu", case=CASE, out="out", **extra):
+    """`launchgap run` as the tasks of a step."""
+    return slurm.run(
+        *("srun", *srun, LAUNCHGAP, "run", "--devices", devices, "--profile", "quick", "--runs", "1", "--trace", "off"),
+        *("--filter", case, "--no-report", "-o", slurm.folder / out),
+        check=False,
+        **extra,
+    )
+
+
+def sessions(folder):
+    return sorted(path.parent.name for path in folder.glob("*/session.json"))
+
+
+# --- one process per GPU ---
+
+
+def test_each_task_measures_its_own_gpu_into_a_folder_of_its_own(slurm):
+    done = run(slurm, "-N2", "-n4", "--ntasks-per-node=2", "--gpus-per-task=1", "-w", "n1,n2", out="own")
+    assert done.returncode == 0, done.stderr
+    assert sessions(slurm.folder / "own") == [f"{n}.{uuid(n, i)}" for n in ("n1", "n2") for i in (0, 1)]
+    of_last = json.loads((slurm.folder / "own" / f"n2.{uuid('n2', 1)}" / "session.json").read_text(encoding="utf-8"))
+    assert of_last["rank"]["launcher"] == "Slurm"
+    assert (of_last["rank"]["rank"], of_last["rank"]["ranks"], of_last["rank"]["local_ranks"]) == (3, 4, 2)
+    assert of_last["host"]["node"] == "n2"
+    merged = launchgap("merge", slurm.folder / "own", "-o", slurm.folder / "own-merged", code=0)
+    assert "4 sessions of 4 devices on 2 nodes" in merged.stdout
+
+
+@pytest.mark.parametrize("step", [("--gres=gpu:2",), ("--gres=gpu:1",)], ids=["all to all", "one to all"])
+def test_tasks_that_see_the_same_gpus_are_refused_with_the_remedy(slurm, step):
+    done = run(slurm, "-N1", "-n2", "-w", "n1", *step, out="shared")
+    assert done.returncode == 2
+    assert "--gpus-per-task=1" in done.stderr
+    assert not (slurm.folder / "shared").exists()
+
+
+def test_devices_rank_has_each_task_take_the_gpu_at_its_place(slurm):
+    done = run(slurm, "-N1", "-n2", "-w", "n1", "--gres=gpu:2", devices="rank", out="rank")
+    assert done.returncode == 0, done.stderr
+    assert sessions(slurm.folder / "rank") == [f"n1.{uuid('n1', i)}" for i in (0, 1)]
+
+
+@pytest.mark.parametrize("devices", ["gpu", "all"])
+@pytest.mark.parametrize(
+    "step", [(), ("--gpus-per-task=h100:1",), ("--gres=gpu:2", "--gpu-bind=none")], ids=["no GPU", "a type", "unbound"]
+)
+def test_tasks_that_are_shown_no_gpu_measure_neither_all_nor_nothing(slurm, step, devices, tmp_path):
+    done = run(slurm, "-N1", "-n2", "-w", "n1", *step, devices=devices, out=tmp_path / "out")
+    if step == ("--gpus-per-task=h100:1",) and done.returncode == 0:
+        return  # later versions of Slurm show a task what it asks for by a type
+    assert done.returncode == 77, done.stderr
+    assert "CUDA_VISIBLE_DEVICES is not set" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_plain_files_in_gres_conf_are_named(tmp_path):
+    with PrivateSlurm(tmp_path, [virtual_node(tmp_path, "n1", "h100", 2)], plain_files=True) as broken:
+        done = run(broken, "-N1", "-n1", "--gpus-per-task=1")
+        assert done.returncode == 77
+        assert "gres.conf of n1" in done.stderr
+
+
+def test_a_task_that_is_told_to_end_keeps_what_it_has(slurm):
+    script = slurm.folder / "long.sh"
+    script.write_text(
+        "#!/bin/bash\ntrap : TERM\n"
+        f"srun {LAUNCHGAP} run --devices gpu --trace off --runs 1000 --filter '{CASE}' --no-report -o told &\n"
+        "while :; do wait $!; code=$?; kill -0 $! 2>/dev/null || exit $code; done\n",
+        encoding="utf-8",
+    )
+    job = slurm.submit("-n2", "--gpus-per-task=1", "-w", "n1", script)
+    told = slurm.folder / "told"
+    until = time.monotonic() + 60
+    while len(list(told.glob("*/records/*.jsonl"))) < 4 and time.monotonic() < until:
+        time.sleep(0.1)
+    slurm.run("scancel", "--signal=TERM", job)
+    assert slurm.wait(job)[job].code == 5
+    states = [json.loads(path.read_text(encoding="utf-8"))["state"] for path in told.glob("*/session.json")]
+    assert states == ["stopped", "stopped"]
+    done = launchgap("merge", told, "-o", slurm.folder / "told-merged", code=3)
+    assert done.stdout.count("it was stopped before its end") == 2
+
+
+# --- a night ---
+
+
+def kill_task(folder, node, gpu):
+    """Kills the first process that measures this GPU, once it has begun, as a crash of the machine would."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                command = (process / "cmdline").read_bytes().split(b"\0")
+                if command[1:2] != [b"run"] or str(LAUNCHGAP).encode() not in command[0]:
+                    continue
+                variables = (process / "environ").read_bytes().split(b"\0")
+                if f"SLURMD_NODENAME={node}".encode() in variables and f"SLURM_LOCALID={gpu}".encode() in variables:
+                    if not list(folder.glob(f"*/sessions/{node}.{uuid(node, gpu)}/records/*.jsonl")):
+                        continue
+                    os.kill(int(process.name), signal.SIGKILL)
+                    return
+        time.sleep(0.02)
+
+
+def table(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_night_with_a_dead_task_a_drained_node_and_a_slow_gpu(slurm):
+    """What `fleet plan` writes, submitted as it is; the result names exactly these three."""
+    results = slurm.folder / "results"
+    plan = slurm.folder / "plan"
+    launchgap(
+        *("fleet", "plan", "n[1-4]:2,n5:1", "--results", results, "--sessions", "3", "--profile", "quick"),
+        *("--filter", CASE, "--run=--trace=off", "--time", "5", "-o", plan),
+        code=0,
+    )
+    for name in ("nightly.sbatch", "merge.sbatch", "submit", "health"):
+        assert (plan / name).read_bytes() == (Path(__file__).parents[2] / "ci" / "slurm" / name).read_bytes()
+    slurm.drain("n4", "bad fan")
+    killer = threading.Thread(target=kill_task, args=(results, "n2", 0))
+    killer.start()
+    submitted = slurm.run(plan / "submit")
+    assert "not submitted: n4: drained (bad fan)" in submitted.stderr
+    night, job = submitted.stdout.split()
+    ended = slurm.wait(job, timeout=300)
+    killer.join()
+    assert ended[job].code == 3, "something is missing"
+
+    missing = [(m["node"], m["device"], m["reason"]) for m in json.loads((Path(night) / "merge.json").read_text())["missing"]]
+    assert missing == [
+        ("n2", uuid("n2", 0), "it was killed before its end"),
+        ("n4", "", "nothing of it is there: drained (bad fan)"),
+    ]
+    merged = Path(night) / "merged"
+    page = (merged / "report.html").read_text(encoding="utf-8")
+    assert "n4: nothing of it is there: drained (bad fan)" in page
+    assert f"n2, {uuid('n2', 0)}: it was killed before its end" in page
+    launchgap("export", merged, "-o", slurm.folder / "csv", code=0)
+    deviating = {
+        row["device_id"] for row in table(slurm.folder / "csv" / "outlier_devices.csv") if row["deviates"] == "true"
+    }
+    assert deviating == {uuid("n3", 1)}
+    assert len(table(slurm.folder / "csv" / "sessions.csv")) == 21
+    assert {row["node"] for row in table(merged / "runs.csv")} == {"n1", "n2", "n3", "n5"}
+
+
+def test_slurms_scripts_are_sound():
+    for script in (Path(__file__).parents[2] / "ci" / "slurm").iterdir():
+        subprocess.run(["bash", "-n", script], check=True)
