@@ -13,10 +13,11 @@ namespace launchgap::cli {
 
 void WhatToMeasure::add_options(CLI::App& command) {
   command
-      .add_option(
-          "--devices",
-          devices,
-          "all, gpu, host, a UUID or the beginning of one, a GPU's index; or several, with commas")
+      .add_option("--devices",
+                  devices,
+                  "all, gpu, host, a UUID or the beginning of one, a GPU's index; or several, with "
+                  "commas; rank, "
+                  "the GPU at the place that srun or mpirun gave this process on the node")
       ->capture_default_str();
   show_values(
       command.add_option(

@@ -58,7 +58,12 @@ constexpr Word kWords[] = {
     {"sticky",
      "of an error: every later call of the process fails too, so the process ends and another "
      "does the rest"},
-    {"session", "one `launchgap run` or `import`: its plan, its runs, its folder"},
+    {"session",
+     "one `launchgap run` or `import`: its plan, its runs, its folder; of `merge` several that are "
+     "read as one"},
+    {"rank",
+     "one of the processes that srun or mpirun started together, by its number; its *local rank* "
+     "is its place on its node"},
     {"fingerprint",
      "what should be equal for two results to be comparable, with the values. Written when a run "
      "begins, and once more when it ends: libraries are loaded by the cases that need them, so "

@@ -105,6 +105,11 @@ std::optional<double> score_of(const GpuHealth& gpu,
 HealthAnswer judge(const NodeHealth& node) {
   std::vector<Reason> why;
   if (!node.problem.empty()) why.push_back({HealthState::critical, printable(node.problem, 300)});
+  if (!node.history_problem.empty()) {
+    why.push_back(
+        {HealthState::warning,
+         fmt::format("its nights are not known: {}", printable(node.history_problem, 300))});
+  }
   const bool any_usable =
       std::ranges::any_of(node.gpus, [](const GpuHealth& gpu) { return gpu.problem.empty(); });
   for (const Finding& finding : node.findings) {

@@ -32,7 +32,8 @@ struct NodeHealth {
   std::vector<GpuHealth> gpus;
   std::vector<Finding> findings;  // of the doctor
   std::optional<int> expected_gpus;
-  std::string problem;  // why the rest could not be looked at; else empty
+  std::string problem;          // why the rest could not be looked at; else empty
+  std::string history_problem;  // why its nights are not known, though they were to be
 };
 
 struct HealthAnswer {

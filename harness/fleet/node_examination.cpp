@@ -75,7 +75,11 @@ class Examination {
     if (!diagnosis.any_gpu_usable) return std::move(node_);
     open_gpus();
     if (std::ranges::any_of(node_.gpus, is_open)) launch();
-    look_up();
+    try {
+      look_up();
+    } catch (const Error& error) {  // no reason to keep work from the node
+      node_.history_problem = error.what();
+    }
     return std::move(node_);
   }
 

@@ -413,16 +413,19 @@ std::vector<GapAnswerRow> not_compared(const std::vector<GpuColumn>& columns,
                                        const std::vector<const GpuColumn*>& compared) {
   if (compared.size() < 2) return {};
   std::vector<std::string> titles;
+  std::map<std::string, std::size_t> left;
   bool published = false;
   for (const GpuColumn& column : columns) {
     if (column.host || std::ranges::find(compared, &column) != compared.end()) continue;
-    titles.push_back("the " + column.title);
+    if (left[column.title]++ == 0) titles.push_back(column.title);
     published = published || column.origin == Origin::published;
   }
   if (titles.empty()) return {};
+  for (std::string& title : titles)
+    title = left[title] == 1 ? "the " + title : fmt::format("{} further {}", left[title], title);
   std::string sentence = fmt::format(
       "Only in the tables, and not compared, since another of the same name stands for {}: {}.",
-      titles.size() == 1 ? "it" : "them",
+      titles.size() == 1 && titles.front().starts_with("the ") ? "it" : "them",
       list_text(titles));
   if (published) sentence += " Sheets that are imported together are compared together.";
   return {{"not-compared", "know", sentence}};

@@ -154,10 +154,10 @@ class Reader {
   SessionFigures read() {
     figures_.session_id = session_.id;
     figures_.node = session_.host.node;
+    figures_.device_nodes = session_.nodes;
     for (const DeviceFacts& device : session_.devices)
       figures_.device_names[device.uuid] = device.name;
     for (const RunInfo& run : session_.runs) {
-      if (!session_.parts.empty()) figures_.device_nodes[run.device] = run.node;
       figures_.simulated = figures_.simulated || run.simulated;
       if (run.delay_ns) figures_.delay_ns = run.delay_ns;
       if (!run.delay_problem.empty()) figures_.delay_problem = run.delay_problem;

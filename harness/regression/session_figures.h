@@ -49,7 +49,7 @@ struct SessionFigures {
   std::optional<double> delay_ns;  // that its calls took longer on purpose, of the last process
   std::string delay_problem;       // why that is not what was asked for; else empty
   std::map<std::string, std::string> device_names;  // by UUID
-  std::map<std::string, std::string> device_nodes;  // the same; where `node` is not that of all
+  std::map<std::string, std::string> device_nodes;  // the same; empty: all are on `node`
   std::vector<MetricFigures> metrics;               // by key
   std::string invalid;                              // why nothing of it counts; else empty
 

@@ -126,6 +126,11 @@ const DeviceFacts* SessionData::device(const std::string& uuid) const {
   return &*found;
 }
 
+const std::string& SessionData::node_of(const std::string& uuid) const {
+  const auto found = nodes.find(uuid);
+  return found == nodes.end() ? host.node : found->second;
+}
+
 bool SessionData::has_arm(std::string_view arm) const {
   return std::ranges::any_of(runs, [&](const RunInfo& run) { return run.arm == arm; });
 }
@@ -199,6 +204,8 @@ void read_parts(SessionData& session) {
       read.first_replicate = next_replicate;
       read.folder = fs::path("..") / part.folder / "records";
       read.events_folder = fs::path("..") / part.folder / "events";
+      for (const DeviceFacts& device : record.devices)
+        session.nodes.try_emplace(device.uuid, record.host.node);
       cpus.insert(record.host.cpu_model);
       nodes.insert(record.host.node);
       std::ranges::move(record.plan, std::back_inserter(plan));

@@ -203,15 +203,18 @@ struct SessionData {
   std::vector<JobInfo> jobs;
   std::vector<ReplayInfo> replays;
   std::vector<RecordingCost> recording_costs;
-  std::vector<Pattern> patterns;           // recorded steps that were done again
-  std::vector<TunedKernel> tuned;          // whose times are in tuning/
-  std::vector<PublishedOrigin> origins;    // of published values
-  std::vector<PublishedValues> published;  // that are too many to be cases
-  std::vector<SessionPart> parts;          // of sessions that are together in this one
-  std::vector<MissingPart> missing;        // what is missing of these
-  std::vector<std::string> problems;       // one line each: what could not be read
+  std::vector<Pattern> patterns;             // recorded steps that were done again
+  std::vector<TunedKernel> tuned;            // whose times are in tuning/
+  std::vector<PublishedOrigin> origins;      // of published values
+  std::vector<PublishedValues> published;    // that are too many to be cases
+  std::vector<SessionPart> parts;            // of sessions that are together in this one
+  std::vector<MissingPart> missing;          // what is missing of these
+  std::map<std::string, std::string> nodes;  // of these, by device
+  std::vector<std::string> problems;         // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;
+  /// The machine that has a device: of sessions that are together each has its own.
+  const std::string& node_of(const std::string& uuid) const;
   /// Whether some of its runs are of this arm: those of an import are "recorded" or "published".
   bool has_arm(std::string_view arm) const;
 

@@ -433,6 +433,11 @@ DeviceLabels::DeviceLabels(const SessionData& session) {
       labels_[device.uuid] = device.name;
     } else if (published != software.end()) {
       labels_[device.uuid] = device.name + published->second;
+    } else if (!session.nodes.empty()) {  // where each process sees its own GPU as the first
+      labels_[device.uuid] = fmt::format("{} ({}, {})",
+                                         device.name,
+                                         session.node_of(device.uuid),
+                                         device.pci_bus_id.value_or(device.uuid));
     } else {
       labels_[device.uuid] = fmt::format("{} ({})", device.name, device.index);
     }

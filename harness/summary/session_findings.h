@@ -12,7 +12,8 @@
 
 namespace launchgap {
 
-/// The names of a session's devices; those that share one have their index too: "A100 (1)".
+/// The names of a session's devices; those that share one have their index too, "A100 (1)", or of
+/// sessions that are together node and PCI address, "A100 (n3, 0000:07:00.0)".
 class DeviceLabels {
  public:
   explicit DeviceLabels(const SessionData& session);

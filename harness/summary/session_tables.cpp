@@ -109,7 +109,7 @@ Table devices_table() {
       [](const TableInputs& from, const auto& put) {
         for (const DeviceFacts& device : from.session.devices) put({from.session, device});
       },
-      {{"node", [](Row row) { return row.session.host.node; }},
+      {{"node", [](Row row) { return row.session.node_of(row.device.uuid); }},
        {"device_id", [](Row row) { return row.device.uuid; }},
        {"device_index",
         "In the driver's order; 0 for the host.",

@@ -55,10 +55,12 @@ class Device:
 
     @property
     def label(self) -> str:
-        """`NVIDIA H200 (0)`: the index tells equal devices apart, in a recording the rank does, and of published values
-        the software."""
+        """`NVIDIA H200 (0)`: the index tells equal devices apart; of sessions that are together node and PCI address do, in
+        a recording the rank, and of published values the software."""
         if self.session.published:
             return self._published_label
+        if self.session.details.tables.get("sessions") and not self.is_host:
+            return f"{self.name} ({self.record['node']}, {self.record['pci_bus_id'] or self.id})"
         index = self.record.get("device_index")
         text = self.name if index is None or self.is_host else f"{self.name} ({index:.0f})"
         ranks = {rank for process in self.recordings if (rank := process.get("rank")) is not None}

@@ -60,12 +60,15 @@ def test_one_of_eight_that_does_not_work_is_named_and_the_others_are_measured(tm
     assert line.count("'=") == 7
 
 
-def test_a_gpu_is_held_to_its_best_night(tmp_path):
-    """Nights are never simulated, so that history is an empty one here: what it has is tested in health_test.cpp."""
-    code, line = health(tmp_path, NODES / "one_a100.json", "--history", tmp_path / "none.db")
-    assert code == 3
-    assert "UNKNOWN" in line
+def test_nights_that_cannot_be_read_are_a_warning_and_hide_nothing(tmp_path):
+    """Nights are never simulated; what a GPU is held to where there are some is in health_test.cpp."""
+    none = ("--history", tmp_path / "none.db")
+    code, line = health(tmp_path, NODES / "one_a100.json", *none)
+    assert code == 1
+    assert "its nights are not known: " in line
     assert "none.db" in line
+    code, line = health(tmp_path, NODES / "one_a100.json", *none, "--gpus", "2")
+    assert code == 2
 
 
 def test_a_missing_gpu(tmp_path):

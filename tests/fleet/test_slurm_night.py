@@ -199,7 +199,9 @@ def test_a_night_with_a_dead_task_a_drained_node_and_a_slow_gpu(slurm):
     killer.join()
     assert ended[job].code == 3, "something is missing"
 
-    missing = [(m["node"], m["device"], m["reason"]) for m in json.loads((Path(night) / "merge.json").read_text())["missing"]]
+    missing = [
+        (m["node"], m["device"], m["reason"]) for m in json.loads((Path(night) / "merge.json").read_text())["missing"]
+    ]
     assert missing == [
         ("n2", uuid("n2", 0), "it was killed before its end"),
         ("n4", "", "nothing of it is there: drained (bad fan)"),
@@ -209,12 +211,42 @@ def test_a_night_with_a_dead_task_a_drained_node_and_a_slow_gpu(slurm):
     assert "n4: nothing of it is there: drained (bad fan)" in page
     assert f"n2, {uuid('n2', 0)}: it was killed before its end" in page
     launchgap("export", merged, "-o", slurm.folder / "csv", code=0)
-    deviating = {
-        row["device_id"] for row in table(slurm.folder / "csv" / "outlier_devices.csv") if row["deviates"] == "true"
-    }
-    assert deviating == {uuid("n3", 1)}
+    assert {row["device_id"] for row in table(slurm.folder / "csv" / "outlier_devices.csv")} == {uuid("n3", 1)}
+    assert "NVIDIA H100 80GB HBM3 (n3, 0000:02:00.0)" in page
     assert len(table(slurm.folder / "csv" / "sessions.csv")) == 21
     assert {row["node"] for row in table(merged / "runs.csv")} == {"n1", "n2", "n3", "n5"}
+
+
+def test_the_health_check_drains_a_node_with_the_reason(tmp_path):
+    """As HealthCheckProgram, which gets next to no environment: the test's wrapper adds that of the fake node."""
+    plan = tmp_path / "plan"
+    launchgap("fleet", "plan", "n1:2,n2:2", "--results", tmp_path, "-o", plan, code=0)
+    nodes = [virtual_node(tmp_path, "n1", "h100", 2), virtual_node(tmp_path, "n2", "h100", 2)]
+    sick = json.loads((tmp_path / "n2.json").read_text(encoding="utf-8"))
+    sick["faults"] = [{"device": 1, "library": "cuda", "call": "cuDevicePrimaryCtxRetain", "code": 719}]
+    (tmp_path / "n2.json").write_text(json.dumps(sick), encoding="utf-8")
+    wrapper = tmp_path / "health"
+    lines = (
+        "#!/bin/bash",
+        f"[ -e {tmp_path}/conf ] || exit 0",  # the daemons are starting
+        f"export PATH={private_slurm.PATH} LAUNCHGAP_FAKE_NODE={tmp_path}/$SLURMD_NODENAME.json LAUNCHGAP_WARM_UP=off",
+        f"export LD_LIBRARY_PATH={BUILD}/fake_cuda LAUNCHGAP_LOCK_DIR={tmp_path}/locks-$SLURMD_NODENAME",
+        f"export SLURM_CONF=$(cat {tmp_path}/conf)",
+        f"exec {plan}/health >>{tmp_path}/said-$SLURMD_NODENAME 2>&1",
+    )
+    wrapper.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    wrapper.chmod(0o755)
+    settings = (f"HealthCheckProgram={wrapper}", "HealthCheckInterval=2")
+    with PrivateSlurm(tmp_path, nodes, settings=settings) as slurm:
+        (tmp_path / "conf").write_text(slurm.environment["SLURM_CONF"], encoding="utf-8")
+        until = time.monotonic() + 60
+        state, of_n1 = "", tmp_path / "said-n1"
+        while time.monotonic() < until and not ("drain" in state and of_n1.exists() and of_n1.read_text()):
+            time.sleep(0.2)
+            state = slurm.run("sinfo", "--noheader", "--nodes=n2", "--format=%T %E").stdout
+        assert "launchgap CRITICAL n2: GPU 1 (NVIDIA H100 80GB HBM3, " + uuid("n2", 1) in state
+        assert slurm.run("sinfo", "--noheader", "--nodes=n1", "--format=%T").stdout.strip() == "idle"
+    assert "launchgap OK n1: 2 GPUs well" in of_n1.read_text(encoding="utf-8")
 
 
 def test_slurms_scripts_are_sound():
