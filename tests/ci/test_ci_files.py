@@ -182,3 +182,18 @@ def test_a_failure_of_run_is_that_of_the_job(system, code, checked, machine):
     assert set(night.codes) == {0, code}, night.out
     if checked or system == "gitlab":
         assert (machine.uploaded() / "check.json").exists() == checked
+
+
+def test_jenkins_has_a_page_that_explains_the_exit_codes_with_options_that_there_are():
+    """No Jenkins runs it here: what it has launchgap do is what launchgap can."""
+    text = (CI / "Jenkinsfile").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 85
+    assert all(re.search(rf"[/·] +{code} ", text) for code in (0, 3, 4, 5, 77))
+    assert "if (code == 4) { unstable(" in text
+    commands = re.findall(r"\$LAUNCHGAP (\w+)([^'}]*)", text.replace("\\\n", " "))
+    assert {command for command, _ in commands} == {"doctor", "run", "check"}
+    run_options = re.search(r"RUN_OPTIONS = '(.*)'", text)[1]
+    for command, words in commands:
+        known = subprocess.run([LAUNCHGAP, command, "--help"], capture_output=True, text=True, check=True).stdout
+        for option in re.findall(r"(?<!\S)--?[a-z-]+", words.replace("$RUN_OPTIONS", run_options)):
+            assert re.search(rf"(^|[\s,]){re.escape(option)}\b", known), f"{command} {option}"

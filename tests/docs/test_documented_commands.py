@@ -30,7 +30,8 @@ def test_its_options_exist(page: str, line: str):
     command = words[0]
     if command == "worker":
         return  # Google Benchmark's own flags
-    known = help_of(command) + ("" if command != "history" else launchgap("history", words[1], "--help").stdout)
+    below = launchgap(command, words[1], "--help").stdout if command in ("fleet", "history") else ""
+    known = help_of(command) + below
     for word in words[1:]:
         if word == "--":
             break
