@@ -359,8 +359,8 @@ class Merger {
     record_.launchgap_version = kVersion;
     record_.parts = std::move(parts);
     std::ranges::sort(record_.missing);
-    const auto repeated = std::ranges::unique(record_.missing);
-    record_.missing.erase(repeated.begin(), repeated.end());
+    record_.missing.erase(std::unique(record_.missing.begin(), record_.missing.end()),
+                          record_.missing.end());
     std::ranges::sort(record_.notes, {}, &Note::text);
     record_.notes.erase(std::unique(record_.notes.begin(),
                                     record_.notes.end(),

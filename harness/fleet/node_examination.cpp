@@ -28,8 +28,6 @@
 namespace launchgap::fleet {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kCase = "launch/null/api:driver/mode:idle";
 constexpr const char* kMetric = "roundtrip_ns";
 

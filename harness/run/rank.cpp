@@ -170,7 +170,7 @@ std::optional<RankFacts> rank_of(const Environment& environment) {
 }
 
 std::string node_name(const Environment& environment) {
-  if (const std::string name = text_in(environment, "SLURMD_NODENAME"); !name.empty()) return name;
+  if (std::string name = text_in(environment, "SLURMD_NODENAME"); !name.empty()) return name;
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
@@ -235,7 +235,7 @@ fs::path own_folder(const fs::path& output,
   std::error_code failed;
   fs::create_directories(output, failed);
   for (int attempt = 1; !failed; ++attempt) {
-    const fs::path folder = output / (attempt == 1 ? name : fmt::format("{}.{}", name, attempt));
+    fs::path folder = output / (attempt == 1 ? name : fmt::format("{}.{}", name, attempt));
     if (fs::create_directory(folder, failed)) return folder;
     constexpr int kMostAttempts = 10'000;
     if (!failed && attempt == kMostAttempts) {
