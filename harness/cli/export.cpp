@@ -111,8 +111,19 @@ bool goes_to_file(const std::string& folder,
   return to_file;
 }
 
+/// Events stay with the session that kept them. Throws UsageError that names one.
+void refuse_merged(const std::string& folder) {
+  const SessionRecord record = read_session_record(folder);
+  if (!record.parts || record.parts->empty()) return;
+  throw UsageError(
+      "{} is put together, and events stay with the sessions that kept them: name one, as {}",
+      folder,
+      (fs::path(folder) / record.parts->front().folder).lexically_normal().string());
+}
+
 /// One process to a file; several to a folder, each to a file of its own.
 ExitCode export_chrome(const std::string& folder, const fs::path& output) {
+  refuse_merged(folder);
   const Summarised summarised(folder);
   const std::vector<fs::path> files = allocation::event_files(folder);
   const bool to_file = goes_to_file(folder, files.size(), output, ".json");
@@ -131,6 +142,7 @@ ExitCode export_chrome(const std::string& folder, const fs::path& output) {
 
 /// The same; of several, those that have no allocations are left out.
 ExitCode export_gmtrace(const std::string& folder, const fs::path& output) {
+  refuse_merged(folder);
   struct Process {
     fs::path events;
     std::unique_ptr<allocation::Trace> trace;

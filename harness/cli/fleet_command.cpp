@@ -10,9 +10,12 @@
 #include "harness/cli/command.h"
 #include "harness/cli/mistakes.h"
 #include "harness/cli/what_to_measure.h"
+#include "harness/core/plan.h"
+#include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/text.h"
 #include "harness/fleet/fleet_plan.h"
+#include "harness/run/filter.h"
 
 namespace launchgap::cli {
 namespace {
@@ -40,6 +43,19 @@ ExitCode plan(FleetCommandOptions options) {
   settings.output = std::filesystem::absolute(settings.output).string();
   if (!settings.history.empty())
     settings.history = std::filesystem::absolute(settings.history).string();
+  // What is wrong with them is not to be found at night.
+  parse_profile(options.profile);
+  const Filter checked(options.filter);
+  for (const std::string& option : settings.run) {
+    for (const char* own : {"-o", "--output", "--runs", "--devices", "--profile", "--filter"}) {
+      if (option == own || option.starts_with(std::string(own) + "="))
+        throw UsageError("--run is '{}': `fleet plan` sets {} itself", printable(option, 60), own);
+    }
+  }
+  if (settings.output.empty()) throw UsageError("--results is empty: name a folder");
+  if (settings.output.find('%') != std::string::npos)
+    throw UsageError(
+        "--results has a '%', which Slurm would read as a part of its own: name another");
   std::vector<std::string> run = {"--profile", options.profile, "--runs", "1"};
   if (!options.filter.empty()) {
     run.emplace_back("--filter");

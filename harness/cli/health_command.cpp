@@ -4,6 +4,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/mistakes.h"
 #include "harness/core/say.h"
+#include "harness/core/stop.h"
 #include "harness/fleet/health.h"
 #include "harness/run/rank.h"
 
@@ -13,8 +14,11 @@ namespace {
 /// Whoever reads the line and the code gets both, whatever happens.
 ExitCode check_health(const fleet::HealthOptions& options) {
   fleet::HealthAnswer said;
+  const SignalWatch watch;
   try {
     said = fleet::judge(fleet::examine_node(options));
+    if (stop_signal != 0)
+      said = {fleet::HealthState::unknown, "launchgap UNKNOWN: it was stopped by a signal"};
   } catch (const std::exception& error) {
     said = {fleet::HealthState::unknown, fmt::format("launchgap UNKNOWN: {}", error.what())};
   }
@@ -39,7 +43,7 @@ void add_health(CLI::App& app, Action& action) {
   command->add_option("--gpus", options->health.expected_gpus, "How many there must be")
       ->check(whole_number(1, 1024));
   command->add_option("--limit", options->health.limit_s, "Seconds that all of it may take")
-      ->check(number_between(5, 600))
+      ->check(number_between(15, 600))
       ->capture_default_str();
   command->footer(
       "Example: launchgap health --gpus 8 --history nights.db\n"

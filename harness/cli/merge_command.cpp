@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/cli/command.h"
 #include "harness/cli/json_output.h"
@@ -87,6 +88,11 @@ ExitCode merge(const MergeCommandOptions& options) {
   merging.absent = absent_nodes(options.absent);
   if (!options.plan.empty()) merging.plan = fleet::read_plan(options.plan);
   const fleet::FoundSessions found = fleet::find_sessions(options.folders);
+  // With a plan all of it is missing, and that is the result.
+  if (found.sessions.empty() && found.problems.empty() && !merging.plan) {
+    throw UsageError("there is no session in {}: no folder in it has a session.json",
+                     fmt::format("{}", fmt::join(options.folders, ", ")));
+  }
   const SessionRecord merged = fleet::merge(found, merging, options.output);
   fleet::write_merged(options.output, merged);
   answer_merged(merged, options.output);

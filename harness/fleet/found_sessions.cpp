@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sys/stat.h>
@@ -19,6 +21,16 @@ namespace launchgap::fleet {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Whether a records file has the record of its run's end, behind which little can follow.
+bool has_end(const fs::path& path) {
+  constexpr std::streamoff kTail = std::streamoff{1} << 18;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return false;
+  file.seekg(std::max<std::streamoff>(file.tellg() - kTail, 0));
+  const std::string tail(std::istreambuf_iterator<char>(file), {});
+  return tail.find("\"record\":\"end\"") != std::string::npos;
+}
 
 class Finder {
  public:
@@ -41,8 +53,9 @@ class Finder {
     }
     if (failed) problem(place, failed.message());
     if (has_records) return problem(place, "it has records and no session.json: copy that too");
-    constexpr int kDeepest = 8;
-    if (depth == kDeepest) return;
+    constexpr int kDeepest = 32;
+    if (depth == kDeepest && !below.empty())
+      return problem(place, fmt::format("folders more than {} deep are not looked at", kDeepest));
     std::ranges::sort(below);
     for (const fs::path& one : below) look(one, depth + 1);
   }
@@ -82,8 +95,11 @@ class Finder {
       const std::uintmax_t bytes = entry->file_size(gone);
       session.record_bytes += gone ? 0 : bytes;
       session.records_files.push_back(entry->path().filename().string());
+      if (session.record.state == "complete" && !has_end(entry->path()))
+        session.unended_files.push_back(session.records_files.back());
     }
     std::ranges::sort(session.records_files);
+    std::ranges::sort(session.unended_files);
     sessions_.emplace(folder, std::move(session));
   }
 
@@ -118,11 +134,7 @@ FoundSessions find_sessions(const std::vector<std::string>& folders) {
     }
     finder.look(folder, 0);
   }
-  FoundSessions found = finder.found();
-  if (found.sessions.empty() && found.problems.empty())
-    throw UsageError("there is no session in {}: no folder in it has a session.json",
-                     fmt::format("{}", fmt::join(folders, ", ")));
-  return found;
+  return finder.found();
 }
 
 }  // namespace launchgap::fleet

@@ -16,6 +16,7 @@ struct FoundSession {
   SessionRecord record;
   std::uintmax_t record_bytes = 0;         // in its records files
   std::vector<std::string> records_files;  // their names, sorted
+  std::vector<std::string> unended_files;  // of these, of a session that ended: without their `end`
   std::int64_t written_s = 0;              // session.json, by the file system's clock; Unix time
 };
 
@@ -27,7 +28,7 @@ struct FoundSessions {
 /// All sessions in these folders and below, each once; of a session that is put together itself
 /// those that it refers to. A session.json that cannot be read is tried again for a second, since
 /// file systems that several machines share may show part of it. Throws UsageError for a folder
-/// that is none and for one without any session.
+/// that is none.
 FoundSessions find_sessions(const std::vector<std::string>& folders);
 
 }  // namespace launchgap::fleet

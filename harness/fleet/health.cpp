@@ -21,18 +21,31 @@ std::string name_of(const DeviceFacts& device) {
   return fmt::format("GPU {} ({})", device.index, fmt::join(parts, ", "));
 }
 
+/// What a finding of the doctor means; nothing for one that work can go on with.
+std::optional<HealthState> state_of(const Finding& finding, bool any_usable) {
+  if (finding.code == "ecc-uncorrectable" || finding.code == "memory-remap-failed")
+    return HealthState::critical;
+  if (finding.code == "memory-remap-pending") return HealthState::warning;
+  if (finding.severity != Severity::prevents) return std::nullopt;
+  return any_usable ? HealthState::warning : HealthState::critical;
+}
+
 struct Reason {
   HealthState state;
   std::string text;
 };
 
-void judge_gpu(const GpuHealth& gpu, const std::vector<GpuHealth>& all, std::vector<Reason>& why) {
+void judge_gpu(const GpuHealth& gpu,
+               const std::vector<GpuHealth>& all,
+               const std::string& not_measured,
+               std::vector<Reason>& why) {
   const std::string name = name_of(gpu.device);
   if (!gpu.problem.empty()) {
     why.push_back(
         {HealthState::critical, fmt::format("{}: {}", name, printable(gpu.problem, 300))});
     return;
   }
+  if (!not_measured.empty() && gpu.busy.empty()) return;  // which is said once
   if (!gpu.busy.empty() || !gpu.roundtrip_ns) {
     // One that a session has is as well as that session finds it.
     why.push_back({gpu.busy.empty() ? HealthState::warning : HealthState::ok,
@@ -43,6 +56,14 @@ void judge_gpu(const GpuHealth& gpu, const std::vector<GpuHealth>& all, std::vec
   }
   std::string of_what;
   const std::optional<double> score = score_of(gpu, all, of_what);
+  if (!gpu.history_ns && gpu.published_score && *gpu.published_score < kPublishedScore) {
+    why.push_back({HealthState::warning,
+                   fmt::format("{}: launch and wait takes {}, and is {} times as fast as what is "
+                               "published of its model",
+                               name,
+                               quantity(gpu.roundtrip_ns, "ns"),
+                               times_text(*gpu.published_score))});
+  }
   if (!score || *score >= kWarningScore) return;
   why.push_back({*score < kCriticalScore ? HealthState::critical : HealthState::warning,
                  fmt::format("{}: launch and wait takes {}, and is {} times as fast as {}",
@@ -97,14 +118,16 @@ std::optional<double> score_of(const GpuHealth& gpu,
       alike.push_back(*other.roundtrip_ns);
   }
   if (alike.size() >= 3) take(*stats::median(alike), "the median of its kind on this node");
-  if (gpu.catalogue_ns && !gpu.history_ns)
-    take(*gpu.catalogue_ns, "what is published of its model");
   return least;
 }
 
 HealthAnswer judge(const NodeHealth& node) {
   std::vector<Reason> why;
   if (!node.problem.empty()) why.push_back({HealthState::critical, printable(node.problem, 300)});
+  if (!node.not_measured.empty()) {
+    why.push_back({HealthState::warning,
+                   fmt::format("no launch was timed: {}", printable(node.not_measured, 300))});
+  }
   if (!node.history_problem.empty()) {
     why.push_back(
         {HealthState::warning,
@@ -113,16 +136,16 @@ HealthAnswer judge(const NodeHealth& node) {
   const bool any_usable =
       std::ranges::any_of(node.gpus, [](const GpuHealth& gpu) { return gpu.problem.empty(); });
   for (const Finding& finding : node.findings) {
-    if (finding.severity != Severity::prevents) continue;
-    why.push_back({any_usable ? HealthState::warning : HealthState::critical,
-                   fmt::format("{} [{}]", printable(finding.sentence, 300), finding.code)});
+    const auto state = state_of(finding, any_usable);
+    if (!state) continue;
+    why.push_back({*state, fmt::format("{} [{}]", printable(finding.sentence, 300), finding.code)});
   }
   const auto expected = static_cast<std::size_t>(node.expected_gpus.value_or(0));
   if (node.gpus.size() < expected) {
     why.push_back({HealthState::critical,
                    fmt::format("{} of {} GPUs are found", node.gpus.size(), expected)});
   }
-  for (const GpuHealth& gpu : node.gpus) judge_gpu(gpu, node.gpus, why);
+  for (const GpuHealth& gpu : node.gpus) judge_gpu(gpu, node.gpus, node.not_measured, why);
   HealthAnswer answer;
   if (node.gpus.empty() && why.empty())
     why.push_back({HealthState::unknown, "this machine has no GPU to look at"});

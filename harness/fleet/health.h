@@ -22,9 +22,10 @@ struct GpuHealth {
   DeviceFacts device;
   std::optional<double> roundtrip_ns;  // median of one process
   std::optional<double> history_ns;    // the best night of this GPU
-  std::optional<double> catalogue_ns;  // published of its model
-  std::string problem;                 // why it cannot be used; else empty
-  std::string busy;                    // why it was not measured, though it may be well
+  /// What is published of its model to what the same method gives here: 0.5 is half as fast.
+  std::optional<double> published_score;
+  std::string problem;  // why it cannot be used; else empty
+  std::string busy;     // why it was not measured, though it may be well
 };
 
 struct NodeHealth {
@@ -33,6 +34,7 @@ struct NodeHealth {
   std::vector<Finding> findings;  // of the doctor
   std::optional<int> expected_gpus;
   std::string problem;          // why the rest could not be looked at; else empty
+  std::string not_measured;     // why no launch was timed; else empty
   std::string history_problem;  // why its nights are not known, though they were to be
 };
 
@@ -42,21 +44,23 @@ struct HealthAnswer {
 };
 
 /// A share of the speed that is expected below which a GPU is too slow, and below which it must not
-/// be used. The first is the threshold of nvidia-resiliency-ext for its scores.
-inline constexpr double kWarningScore = 0.75, kCriticalScore = 0.5;
+/// be used. The first is the threshold of nvidia-resiliency-ext for its scores. What is published
+/// was measured on other machines, whose CPUs differ: half of that is a warning, and no more.
+inline constexpr double kWarningScore = 0.75, kCriticalScore = 0.5, kPublishedScore = 0.5;
 
-/// How fast a GPU is beside what is expected, from 0 on, 1 is as fast. The least of: its best night
-/// / now (the individual score of nvidia-resiliency-ext), the median of those of its name on the
-/// node / its own (the relative score; of three at least), and what is published of its model /
-/// now. Nothing where none is known. `of_what` says by which.
+/// How fast a GPU is beside what is expected, from 0 on, 1 is as fast. The lesser of: its best
+/// night / now (the individual score of nvidia-resiliency-ext), and the median of those of its name
+/// on the node / its own (the relative score; of three at least). Nothing where neither is known.
+/// `of_what` says by which.
 std::optional<double> score_of(const GpuHealth& gpu,
                                const std::vector<GpuHealth>& all,
                                std::string& of_what);
 
-/// Critical is: a GPU that cannot be used or is missing, one below kCriticalScore, and what the
-/// doctor finds that prevents work on all. A warning is: one below kWarningScore, and what the
-/// doctor finds that prevents work otherwise. Unknown is a machine without GPUs of which none are
-/// expected.
+/// Critical is: a GPU that cannot be used or is missing, one below kCriticalScore, memory whose
+/// errors could not be corrected, and what the doctor finds that prevents work on all. A warning
+/// is: one below kWarningScore, one that was not measured though nobody had it, memory that waits
+/// for a reset to be repaired, and what the doctor finds that prevents work otherwise. Unknown is a
+/// machine without GPUs of which none are expected.
 HealthAnswer judge(const NodeHealth& node);
 
 struct HealthOptions {
@@ -65,8 +69,9 @@ struct HealthOptions {
   double limit_s = 30;  // for all of it
 };
 
-/// Looks at this node: the doctor, then each GPU is opened, then launches on those that nobody
-/// measures. Leaves nothing behind. Takes `limit_s` at most; what did not answer by then is named.
+/// Looks at this node, whatever CUDA_VISIBLE_DEVICES shows of it: the doctor, then each GPU is
+/// opened, then launches on those that nobody measures. Leaves nothing behind, unless it is killed.
+/// Takes `limit_s` at most; what did not answer by then is named.
 NodeHealth examine_node(const HealthOptions& options);
 
 }  // namespace launchgap::fleet

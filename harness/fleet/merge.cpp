@@ -38,13 +38,14 @@ struct Part {
   }
 };
 
-/// The more complete of two comes first; of equals the one whose folder does.
+/// The more complete of two comes first: what has more of its records, then what ended; of equals
+/// the one whose folder does.
 auto completeness(const Part* part) {
   const std::string& state = part->record().state;
-  return std::tuple(state == kComplete  ? 0
+  return std::tuple(-static_cast<double>(part->found->record_bytes),
+                    state == kComplete  ? 0
                     : state == kStopped ? 1
                                         : 2,
-                    -static_cast<double>(part->found->record_bytes),
                     part->found->folder);
 }
 
@@ -129,13 +130,7 @@ class Merger {
               fmt::format("it is a copy of {}", relative(copies[0]->found->folder));
         }
         if (sessions.size() == 1) continue;
-        const SessionRecord& record = copies[0]->record();
-        copies[0]->id = fmt::format("{}@{}", id, printable(record.host.node, 60));
-        note(fmt::format("Several sessions claim the id {}. That of {}, begun {}, counts as {}.",
-                         printable(id, 60),
-                         where(record),
-                         printable(record.begin_utc, 40),
-                         copies[0]->id));
+        copies[0]->id = fmt::format("{}@{}", id, printable(copies[0]->record().host.node, 60));
       }
     }
     std::map<std::string, int> taken;  // ids of one node that clash still
@@ -143,33 +138,54 @@ class Merger {
       if (!counts(part)) continue;
       if (const int before = taken[part.id]++; before > 0)
         part.id += fmt::format(".{}", before + 1);
+      const SessionRecord& record = part.record();
+      if (const std::string claimed = id_of(*part.found); claimed != part.id) {
+        note(fmt::format("Several sessions claim the id {}. That of {}, begun {}, counts as {}.",
+                         printable(claimed, 60),
+                         where(record),
+                         printable(record.begin_utc, 40),
+                         part.id));
+      }
     }
   }
 
+  /// Of a rank that began the same again, what did not end, where another start has more. Two that
+  /// ended are two measurements.
   void leave_out_restarted() {
-    using Key = std::tuple<std::string, int, std::string, int, std::vector<std::string>>;
+    using Key = std::tuple<std::string,
+                           std::string,
+                           int,
+                           std::string,
+                           int,
+                           std::vector<std::string>,
+                           std::string,
+                           Profile>;
     std::map<Key, std::vector<Part*>> by_rank;
     for (Part& part : parts_) {
-      const auto& rank = part.record().rank;
+      const SessionRecord& record = part.record();
+      const auto& rank = record.rank;
       if (!counts(part) || !rank || rank->job.empty()) continue;
-      by_rank[{rank->job,
+      by_rank[{rank->cluster,
+               rank->job,
                rank->array_task.value_or(-1),
                rank->step,
                rank->rank,
-               uuids_of(part.record())}]
+               uuids_of(record),
+               record.filter,
+               record.profile}]
           .push_back(&part);
     }
     for (auto& [key, starts] : by_rank) {
-      const auto last_first = [&](const Part* part) {
-        const SessionRecord& record = part->record();
-        return std::tuple(record.state == kComplete, record.begin_utc, part->id);
-      };
-      std::ranges::sort(starts, std::greater<>(), last_first);
+      std::ranges::sort(starts, {}, [](const Part* part) {
+        return std::tuple(part->record().state != kComplete, completeness(part));
+      });
       for (std::size_t i = 1; i < starts.size(); ++i) {
+        const SessionRecord& record = starts[i]->record();
+        if (record.state == kComplete) continue;
         starts[i]->left_out =
             fmt::format("rank {} of job {} was started again, and {} counts in its place",
-                        std::get<3>(key),
-                        printable(std::get<0>(key), 40),
+                        record.rank->rank,
+                        printable(record.rank->job, 40),
                         relative(starts[0]->found->folder));
       }
     }
@@ -213,6 +229,12 @@ class Merger {
           record.host.node, is_gpu(*device) ? device->uuid : device->backend, run, 0);
       if (!std::ranges::binary_search(part.found->records_files, name)) ++lost[run.device];
     }
+    for (const std::string& file : part.found->unended_files) {
+      miss(record.host.node,
+           uuids_of(record).size() == 1 ? uuids_of(record).front() : "",
+           fmt::format("{} ends before its run did: its process crashed, or half of it was copied",
+                       file));
+    }
     for (const auto& [device, count] : lost) {
       miss(record.host.node,
            device,
@@ -228,11 +250,11 @@ class Merger {
       std::set<int> seen;
       int ranks = 0;
     };
-    std::map<std::tuple<std::string, int, std::string>, Step> steps;
+    std::map<std::tuple<std::string, std::string, int, std::string>, Step> steps;
     for (const Part& part : parts_) {
       const auto& rank = part.record().rank;
       if (!counts(part) || !rank || !rank->ranks || rank->job.empty()) continue;
-      Step& step = steps[{rank->job, rank->array_task.value_or(-1), rank->step}];
+      Step& step = steps[{rank->cluster, rank->job, rank->array_task.value_or(-1), rank->step}];
       step.seen.insert(rank->rank);
       step.ranks = std::max(step.ranks, *rank->ranks);
     }
@@ -243,7 +265,7 @@ class Merger {
         if (!step.seen.contains(rank)) missing.push_back(rank);
       }
       if (missing.empty()) continue;
-      const auto& [job, array_task, name] = key;
+      const auto& [cluster, job, array_task, name] = key;
       miss("",
            "",
            fmt::format("of job {}{} there is nothing of {} {} of {}",
@@ -336,6 +358,7 @@ class Merger {
   SessionRecord record() {
     std::vector<std::string> ids;
     std::vector<SessionPart> parts;
+    std::set<std::string> nodes;
     bool running = false;
     for (const Part& part : parts_) {
       const SessionRecord& record = part.record();
@@ -350,11 +373,13 @@ class Merger {
       own.left_out = part.left_out;
       if (!counts(part)) continue;
       ids.push_back(part.id);
+      nodes.insert(own.node);
       running = running || own.state == kRunning;
       if (record_.begin_utc.empty()) record_.begin_utc = record.begin_utc;
       if (record.end_utc && record.end_utc > record_.end_utc) record_.end_utc = record.end_utc;
     }
     record_.session_id = "merged-" + recording::digest(fmt::format("{}", fmt::join(ids, "\n")));
+    record_.host.node = nodes.size() == 1 ? *nodes.begin() : fmt::format("{} nodes", nodes.size());
     record_.state = running ? kRunning : kComplete;
     record_.launchgap_version = kVersion;
     record_.parts = std::move(parts);

@@ -22,9 +22,9 @@ struct MergeOptions {
 /// The session.json of all together in `output`: its parts, what is missing of them, and in its
 /// notes what looks odd.
 ///
-/// Left out is: of copies of one session all but the most complete; of a rank that was started
-/// again all but the last that ended, else the last; what holds published or imported values.
-/// Counted under ids of their own are sessions that claim the same id and are no copies.
+/// Left out is: of copies of one session all but the one with the most records; of a rank that
+/// began the same again what did not end, where another start did or has more; what holds published
+/// values. Counted under ids of their own are sessions that claim the same id and are no copies.
 /// Missing is: ranks of a job of which there is nothing; a session that has not ended; records of a
 /// planned run; a device that could not be used; nodes and devices of the plan.
 SessionRecord merge(const FoundSessions& found,

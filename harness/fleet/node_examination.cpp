@@ -29,6 +29,8 @@ namespace launchgap::fleet {
 namespace {
 
 constexpr const char* kCase = "launch/null/api:driver/mode:idle";
+/// What was published is of these: launches that are each waited for, by the wall clock.
+constexpr const char* kPublishedCases = "launch/cscs/wait:each$|^launch/superbench/mode:wall";
 constexpr const char* kMetric = "roundtrip_ns";
 
 /// Has run_session() stop at a time, as a signal of the user would. Again and again, since a
@@ -51,7 +53,7 @@ class Deadline {
     const itimerval none{};
     setitimer(ITIMER_REAL, &none, nullptr);
     sigaction(SIGALRM, &before_, nullptr);
-    stop_signal = 0;
+    if (stop_signal == SIGALRM) stop_signal = 0;
   }
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
@@ -68,6 +70,8 @@ class Examination {
   }
 
   NodeHealth examine() {
+    // Of the node it is asked, and a prolog has the variable of the job that comes.
+    unsetenv("CUDA_VISIBLE_DEVICES");
     const doctor::Diagnosis diagnosis = doctor::diagnose_machine({});
     node_.findings = diagnosis.findings;
     if (!diagnosis.any_gpu_usable) return std::move(node_);
@@ -107,7 +111,7 @@ class Examination {
       } catch (const DeviceHeld& error) {
         own.busy = error.what();
       } catch (const Error& error) {
-        own.busy = error.what();
+        own.busy = node_.not_measured = error.what();
       }
     }
     check_devices(free, std::min(each_s, left_s()));
@@ -119,6 +123,10 @@ class Examination {
   /// A session of its own, in a folder that is gone afterwards.
   void launch() {
     const TemporaryFolder folder("launchgap-health-");
+    if (folder.path().empty()) {
+      node_.not_measured = "there is no folder for temporary files: see TMPDIR and /tmp";
+      return;
+    }
     setenv("CUDA_CACHE_PATH", (folder.path() / "jit").c_str(), 1);
     constexpr double kToTidyUpS = 6;  // what hangs takes so long to be killed
     RunOptions run;
@@ -127,7 +135,7 @@ class Examination {
       if (is_open(gpu)) uuids.push_back(gpu.device.uuid);
     }
     run.devices = fmt::format("{}", fmt::join(uuids, ","));
-    run.filter = fmt::format("^{}$", kCase);
+    run.filter = fmt::format("^{}$|^{}$", kCase, kPublishedCases);
     run.runs = 1;
     run.trace = TraceOption::off;
     run.timeout_s = std::max(options_.limit_s / 5, 1.0);
@@ -135,16 +143,19 @@ class Examination {
     try {
       const Deadline deadline(left_s() - kToTidyUpS);
       run_session(plan_session(run));
-    } catch (const Error& error) {
-      node_.problem = error.what();
+    } catch (const Error& error) {  // a full disk, say: that is not the GPUs' fault
+      node_.not_measured = error.what();
       return;
     }
     const SessionData session = read_session(run.output);
     const std::vector<SummaryRow> rows = summarise(session);
     for (GpuHealth& gpu : node_.gpus) {
       if (!is_open(gpu)) continue;
-      if (const DeviceFacts* const facts = session.device(gpu.device.uuid); facts && !facts->usable)
-        gpu.problem = facts->reason;
+      if (const DeviceFacts* const facts = session.device(gpu.device.uuid);
+          facts && !facts->usable) {
+        // Somebody took it since it was opened: it is as well as that session finds it.
+        (facts->reason.starts_with(kHeld) ? gpu.busy : gpu.problem) = facts->reason;
+      }
       for (const SummaryRow& row : rows) {
         if (row.key.device != gpu.device.uuid) continue;
         if (row.metric == kMetric) gpu.roundtrip_ns = row.p50;
@@ -161,7 +172,7 @@ class Examination {
       if (!value.same_model || value.theirs->quantity != "launch_sync_roundtrip") continue;
       for (GpuHealth& gpu : node_.gpus) {
         if (gpu.device.uuid == value.ours->key.device)
-          gpu.catalogue_ns = std::max(gpu.catalogue_ns.value_or(0), value.theirs->ns);
+          gpu.published_score = std::max(gpu.published_score.value_or(0), 1 / value.ratio());
       }
     }
   }
@@ -169,7 +180,9 @@ class Examination {
   /// The best night of each GPU.
   void look_up() {
     if (options_.history.empty()) return;
-    const regression::History history(options_.history, regression::History::Use::read);
+    constexpr int kPatienceMs = 1000;  // of a night that is just being added to it
+    const regression::History history(
+        options_.history, regression::History::Use::read, kPatienceMs);
     std::set<std::int64_t> fingerprints;
     for (const auto& [number, fingerprint] : history.fingerprints()) fingerprints.insert(number);
     for (GpuHealth& gpu : node_.gpus) {

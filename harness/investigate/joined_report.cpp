@@ -34,7 +34,7 @@ constexpr const char* kHowToRecord =
 std::vector<JoinedBlock> keyed_blocks(const SessionData& session) {
   std::vector<JoinedBlock> blocks;
   for (const RunInfo& run : session.runs) {
-    read_records(session.folder / "records" / run.file,
+    read_records(records_path(session, run),
                  {[&](SampleBlock&& block) {
                     if (!block.key) return;
                     use_current_keys(block);

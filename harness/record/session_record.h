@@ -47,7 +47,7 @@ struct RankFacts {
   int rank = 0;
   std::optional<int> ranks;                    // that were started together, on all nodes
   std::optional<int> local_rank, local_ranks;  // those of this node
-  std::string job;                             // its number; empty: not known
+  std::string cluster, job;                    // the job's number; empty: not known
   std::optional<int> array_task;               // of an array of jobs
   std::string step;                            // of the job
   std::optional<int> restarts;                 // how often the scheduler began the job again
@@ -59,6 +59,7 @@ struct RankFacts {
     field("ranks", self.ranks);
     field("local_rank", self.local_rank);
     field("local_ranks", self.local_ranks);
+    field.unless_empty("cluster", self.cluster);
     field.unless_empty("job", self.job);
     field("array_task", self.array_task);
     field.unless_empty("step", self.step);
@@ -320,7 +321,7 @@ struct SessionRecord {
     field.write_only("profile", self.profile);
     field.write_only("replicates", self.replicates);
     field.optional("random_order", self.random_order);
-    field.write_only("filter", self.filter);
+    field.optional("filter", self.filter);
     field.optional("tracing", self.tracing);
     field.optional("launchgap_version", self.launchgap_version);
     field.write_only("build", self.build);

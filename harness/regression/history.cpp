@@ -111,7 +111,8 @@ bool can_be_compared_with(const KeptPoint& point) {
   return point.invalid.empty() && point.night.value > 0 && std::isfinite(point.night.value);
 }
 
-History::History(const std::filesystem::path& file, Use use) : database_(file, use) {}
+History::History(const std::filesystem::path& file, Use use, int patience_ms)
+    : database_(file, use, patience_ms) {}
 
 History::~History() = default;
 

@@ -66,7 +66,7 @@ class History {
   using Use = HistoryDatabase::Use;
 
   /// See HistoryDatabase.
-  History(const std::filesystem::path& file, Use use);
+  History(const std::filesystem::path& file, Use use, int patience_ms = kPatienceMs);
   ~History();
 
   const std::filesystem::path& file() const { return database_.file(); }

@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr int kApplicationId = 0x4c676170;  // "Lgap"
 constexpr int kSchemaVersion = 3;
-constexpr int kPatienceMs = 60'000;
 
 /// Sessions, what each says of each metric, and what people and the self-test said. Nothing of it
 /// is changed but by `prune`. Points are found by series, fingerprint and time.
@@ -95,10 +94,10 @@ std::string what_is_missing(const fs::path& file) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       throw Error(
-          "{} is locked: another program has been writing to it for {} s. Nothing was changed; try "
-          "again when it is done",
-          file.string(),
-          kPatienceMs / 1000);
+          "{} is locked: another program is writing to it. Nothing was changed; try again when it "
+          "is "
+          "done",
+          file.string());
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
@@ -123,7 +122,8 @@ std::string what_is_missing(const fs::path& file) {
 
 }  // namespace
 
-HistoryDatabase::HistoryDatabase(const fs::path& file, Use use) : file_(file) {
+HistoryDatabase::HistoryDatabase(const fs::path& file, Use use, int patience_ms)
+    : file_(file), patience_ms_(patience_ms) {
   std::error_code failed;
   const auto type_of = [&] { return fs::status(file, failed).type(); };
   if (type_of() == fs::file_type::not_found) {
@@ -199,7 +199,7 @@ void HistoryDatabase::update() {
 void HistoryDatabase::connect(int flags) {
   const int code = sqlite3_open_v2(file_.c_str(), &database_, SQLITE_OPEN_NOMUTEX | flags, nullptr);
   if (code != SQLITE_OK) refuse(database_, file_, code);
-  sqlite3_busy_timeout(database_, kPatienceMs);
+  sqlite3_busy_timeout(database_, patience_ms_);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   run("PRAGMA foreign_keys = ON");

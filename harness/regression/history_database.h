@@ -11,6 +11,8 @@ struct sqlite3;
 
 namespace launchgap::regression {
 
+inline constexpr int kPatienceMs = 60'000;
+
 class HistoryDatabase {
  public:
   enum class Use { read, write };
@@ -19,7 +21,8 @@ class HistoryDatabase {
   /// launchgap made up to date. A file that is there and is no
   /// history (another program's, empty, damaged, cut short) is left as it is. Throws UsageError if
   /// there is none to read, and Error that says what is wrong with it and what to do.
-  HistoryDatabase(const std::filesystem::path& file, Use use);
+  /// Who writes to it is waited for, `patience_ms` at most.
+  HistoryDatabase(const std::filesystem::path& file, Use use, int patience_ms = kPatienceMs);
   HistoryDatabase(const HistoryDatabase&) = delete;
   HistoryDatabase& operator=(const HistoryDatabase&) = delete;
   ~HistoryDatabase();
@@ -43,6 +46,7 @@ class HistoryDatabase {
   std::filesystem::path file_;
   sqlite3* database_ = nullptr;
   int version_ = 0;
+  int patience_ms_;
 };
 
 /// All of it, or nothing: what was not committed is taken back. Waits for other writers for up to a

@@ -69,19 +69,32 @@ void release(int descriptor, const std::string& path) {
   close(descriptor);
 }
 
+/// The file, locked; or not, where `stopped` came first.
+int wait_for(const std::string& path, int operation, const std::function<bool()>& stopped) {
+  while (true) {
+    const Taken taken = take(path, operation);
+    if (taken.descriptor < 0)
+      throw Error(with_errno(fmt::format("the node's lock {} cannot be opened", path)));
+    if (taken.locked || stopped()) return taken.descriptor;
+    close(taken.descriptor);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 }  // namespace
 
 NodeTurn::NodeTurn(bool alone, const std::function<bool()>& stopped) : path_(lock_path("node")) {
-  while (true) {
-    const Taken taken = take(path_, alone ? LOCK_EX : LOCK_SH);
-    if (taken.descriptor < 0)
-      throw Error(with_errno(fmt::format("the node's lock {} cannot be opened", path_)));
-    descriptor_ = taken.descriptor;
-    if (taken.locked) return;
-    if (stopped()) return;
-    close(descriptor_);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  // Who waits for a turn alone keeps the queue, so that those that go side by side, one after the
+  // other, do not keep it waiting for ever.
+  const std::string queue_path = lock_path("node-queue");
+  const int queue = wait_for(queue_path, LOCK_EX, stopped);
+  try {
+    descriptor_ = wait_for(path_, alone ? LOCK_EX : LOCK_SH, stopped);
+  } catch (...) {
+    release(queue, queue_path);
+    throw;
   }
+  release(queue, queue_path);
 }
 
 NodeTurn::~NodeTurn() {
@@ -103,8 +116,7 @@ DeviceLock::DeviceLock(const std::string& uuid) : path_(lock_path(uuid)) {
     const bool known =
         !pid.empty() && pid.find_first_not_of("0123456789") == std::string_view::npos;
     throw DeviceHeld(
-        fmt::format("another session is measuring it (process {}): wait for that to end",
-                    known ? pid : "unknown"));
+        fmt::format("{} (process {}): wait for that to end", kHeld, known ? pid : "unknown"));
   }
   const std::string pid = fmt::format("{}", getpid());
   [[maybe_unused]] const int truncated = ftruncate(descriptor_, 0);

@@ -3,10 +3,14 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "harness/core/errors.h"
 
 namespace launchgap {
+
+/// How the message of DeviceHeld begins.
+inline constexpr std::string_view kHeld = "another session is measuring it";
 
 /// Another session has the device.
 class DeviceHeld : public Error {

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 /// How a launcher names what it tells a process. One that lacks `rank` or `ranks` did not start it.
 struct Launcher {
   const char *name, *rank, *ranks, *local_rank, *local_ranks;
+  bool tells_places = true;  // on the node, or it did not start the process either
 };
 
 constexpr const char* kSlurm = "Slurm";
@@ -28,6 +29,7 @@ constexpr const char* kKubernetes = "Kubernetes";
 
 /// In the order in which they count: within a job of Slurm, mpirun has srun start its daemons,
 /// whose variables its processes inherit.
+/// And srun itself sets PMI_RANK for the MPI that it is told of.
 constexpr Launcher kLaunchers[] = {
     {"Open MPI",
      "OMPI_COMM_WORLD_RANK",
@@ -36,7 +38,8 @@ constexpr Launcher kLaunchers[] = {
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"MPI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     {kSlurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
-    {kKubernetes, "JOB_COMPLETION_INDEX", nullptr, nullptr, nullptr},
+    {"MPI", "PMI_RANK", "PMI_SIZE", nullptr, nullptr, false},
+    {kKubernetes, "JOB_COMPLETION_INDEX", nullptr, nullptr, nullptr, false},
 };
 
 std::string text_in(const Environment& environment, const char* name) {
@@ -153,6 +156,7 @@ std::optional<RankFacts> rank_of(const Environment& environment) {
     if (launcher.ranks && !facts.ranks) continue;
     if (facts.ranks && *facts.ranks <= *rank) continue;
     facts.local_rank = number_in(environment, launcher.local_rank);
+    if (launcher.tells_places && !facts.local_rank) continue;
     facts.local_ranks = number_in(environment, launcher.local_ranks);
     if (facts.launcher == kSlurm) {
       facts.local_ranks = tasks_of_node(text_in(environment, "SLURM_STEP_TASKS_PER_NODE"),
@@ -160,6 +164,8 @@ std::optional<RankFacts> rank_of(const Environment& environment) {
     }
     facts.job = text_in(environment, "SLURM_ARRAY_JOB_ID");
     if (facts.job.empty()) facts.job = text_in(environment, "SLURM_JOB_ID");
+    if (facts.job.empty()) facts.job = text_in(environment, "PMIX_NAMESPACE");
+    facts.cluster = text_in(environment, "SLURM_CLUSTER_NAME");
     facts.array_task = number_in(environment, "SLURM_ARRAY_TASK_ID");
     facts.step = text_in(environment, "SLURM_STEP_ID");
     facts.restarts = number_in(environment, "SLURM_RESTART_COUNT");

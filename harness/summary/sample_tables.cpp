@@ -57,7 +57,7 @@ const std::vector<double>& probabilities() {
 template <class Put>
 void each_sample(const TableInputs& from, const Put& put) {
   for (const RunInfo& run : from.session.runs) {
-    read_records(from.session.folder / "records" / run.file,
+    read_records(records_path(from.session, run),
                  {[&](SampleBlock&& block) {
                     use_current_keys(block);
                     for (std::size_t m = 0; m < block.metrics.size(); ++m) {

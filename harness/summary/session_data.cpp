@@ -10,7 +10,9 @@
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/metric.h"
+#include "harness/core/pattern.h"
 #include "harness/core/plan.h"
+#include "harness/core/text.h"
 #include "harness/record/finding_json.h"
 #include "harness/record/reader.h"
 #include "harness/record/records.h"
@@ -126,6 +128,15 @@ const DeviceFacts* SessionData::device(const std::string& uuid) const {
   return &*found;
 }
 
+// Of sessions that are together the folder is another one, and this one's own is not there.
+fs::path records_path(const SessionData& session, const RunInfo& run) {
+  return (session.folder / "records" / run.file).lexically_normal();
+}
+
+fs::path events_path(const SessionData& session, const SlowSampleInfo& sample) {
+  return (session.folder / "events" / sample.events).lexically_normal();
+}
+
 const std::string& SessionData::node_of(const std::string& uuid) const {
   const auto found = nodes.find(uuid);
   return found == nodes.end() ? host.node : found->second;
@@ -180,13 +191,52 @@ bool read_runs(SessionData& session, const fs::path& folder, RunsRead read) {
   return could;
 }
 
-/// Of notes and findings that several processes of one machine tell, each once.
-void drop_repeated(SessionData& session) {
+/// Of notes and findings that several processes tell, each once; of findings with the nodes.
+void drop_repeated(SessionData& session, const std::vector<std::string>& nodes_of_findings) {
   std::set<std::string> told;
   std::erase_if(session.notes, [&](const Note& note) { return !told.insert(note.text).second; });
-  std::erase_if(session.doctor, [&](const Finding& finding) {
-    return !told.insert(finding.code + " " + finding.sentence).second;
-  });
+  const auto key = [](const Finding& finding) { return finding.code + " " + finding.sentence; };
+  std::map<std::string, std::set<std::string>> nodes;
+  for (std::size_t i = 0; i < session.doctor.size(); ++i)
+    nodes[key(session.doctor[i])].insert(nodes_of_findings[i]);
+  std::vector<Finding> once;
+  for (Finding& finding : session.doctor) {
+    const auto own = nodes.find(key(finding));
+    if (own == nodes.end()) continue;
+    constexpr std::size_t kMostNamed = 10;
+    std::vector<std::string> named;
+    for (const std::string& node : own->second) {
+      if (named.size() < kMostNamed) named.push_back(node);
+    }
+    if (own->second.size() > kMostNamed)
+      named.push_back(fmt::format("{} more", own->second.size() - kMostNamed));
+    finding.evidence.emplace_back("on " + list_text(named));
+    nodes.erase(own);
+    once.push_back(std::move(finding));
+  }
+  session.doctor = std::move(once);
+}
+
+/// Those of a part that no part before has; one of the same name that is another is a problem.
+void add_patterns(SessionData& session,
+                  const fs::path& folder,
+                  std::vector<PatternOrigin> patterns) {
+  SessionData own;
+  read_patterns(own, folder, patterns);
+  std::ranges::move(own.problems, std::back_inserter(session.problems));
+  for (Pattern& pattern : own.patterns) {
+    const auto known = std::ranges::find(
+        session.patterns, pattern.origin.name, [](const Pattern& one) { return one.origin.name; });
+    if (known == session.patterns.end()) {
+      session.patterns.push_back(std::move(pattern));
+    } else if (pattern_text(*known) != pattern_text(pattern)) {
+      session.problems.push_back(fmt::format(
+          "{}: its pattern {} has other operations than that of the sessions before, and counts as "
+          "the same case",
+          folder.string(),
+          pattern.origin.name));
+    }
+  }
 }
 
 /// The sessions that are together in this one.
@@ -194,6 +244,7 @@ void read_parts(SessionData& session) {
   std::map<std::string, int> next_replicate;  // by device
   std::set<std::string> cpus, nodes;
   std::vector<PlanEntry> plan;
+  std::vector<std::string> nodes_of_findings;
   for (const SessionPart& part : session.parts) {
     if (!part.left_out.empty()) continue;
     const fs::path folder = session.folder / part.folder;
@@ -207,10 +258,12 @@ void read_parts(SessionData& session) {
       for (const DeviceFacts& device : record.devices)
         session.nodes.try_emplace(device.uuid, record.host.node);
       cpus.insert(record.host.cpu_model);
-      nodes.insert(record.host.node);
+      const std::string node = record.host.node;
+      nodes.insert(node);
       std::ranges::move(record.plan, std::back_inserter(plan));
       std::vector<PatternOrigin> patterns = std::move(record.patterns);
       take_record(session, std::move(record));
+      nodes_of_findings.resize(session.doctor.size(), node);
       const std::size_t before = session.runs.size();
       read_runs(session, folder, std::move(read));
       for (std::size_t i = before; i < session.runs.size(); ++i) {
@@ -218,12 +271,7 @@ void read_parts(SessionData& session) {
         int& next = next_replicate[run.device];
         next = std::max(next, run.replicate + 1);
       }
-      std::erase_if(patterns, [&](const PatternOrigin& origin) {
-        return std::ranges::any_of(session.patterns, [&](const Pattern& known) {
-          return known.origin.name == origin.name;
-        });
-      });
-      read_patterns(session, folder, patterns);
+      add_patterns(session, folder, std::move(patterns));
     } catch (const Error& error) {
       session.problems.push_back(
           fmt::format("{} cannot be read and does not count: {}", part.folder, error.what()));
@@ -231,7 +279,7 @@ void read_parts(SessionData& session) {
   }
   drop_failed_samples(session);
   add_planned_cases(session, plan, "");
-  drop_repeated(session);
+  drop_repeated(session, nodes_of_findings);
   if (cpus.size() == 1) session.host.cpu_model = *cpus.begin();
   session.host.node = nodes.size() == 1 ? *nodes.begin() : fmt::format("{} nodes", nodes.size());
 }

@@ -222,6 +222,10 @@ struct SessionData {
   mutable std::map<std::string, std::size_t> places_;  // of the devices, once they were looked for
 };
 
+/// Where the records of a run are, and the events of a slow sample.
+std::filesystem::path records_path(const SessionData& session, const RunInfo& run);
+std::filesystem::path events_path(const SessionData& session, const SlowSampleInfo& sample);
+
 /// The metrics of a block by the keys that they have now, whichever version wrote it.
 void use_current_keys(SampleBlock& block);
 

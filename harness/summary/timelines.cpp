@@ -306,7 +306,7 @@ std::vector<SlowSample> slow_samples_of(const SessionData& session,
   choose_timelines(all);
   std::map<fs::path, std::vector<SlowSample*>> by_file;
   for (SlowSample& slow : all) {
-    if (slow.view_begin_ns) by_file[session.folder / "events" / slow.info->events].push_back(&slow);
+    if (slow.view_begin_ns) by_file[events_path(session, *slow.info)].push_back(&slow);
   }
   for (const auto& [file, samples] : by_file) {
     try {

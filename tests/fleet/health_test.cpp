@@ -52,16 +52,18 @@ TEST(Health, ASlowGpuIsToldByWhatItIsHeldTo) {
   EXPECT_EQ(judge(node({slow})).state, HealthState::critical);
   slow.history_ns = 7600;
   EXPECT_EQ(judge(node({slow})).state, HealthState::ok);
-  slow.history_ns.reset();
-  slow.catalogue_ns = 7000;
-  EXPECT_THAT(judge(node({slow})).line, HasSubstr("what is published of its model"));
 }
 
-TEST(Health, ItsOwnNightsCountMoreThanWhatIsPublished) {
-  GpuHealth on_a_slow_host = gpu(0, 10'000);
-  on_a_slow_host.history_ns = 9900;
-  on_a_slow_host.catalogue_ns = 5000;
-  EXPECT_EQ(judge(node({on_a_slow_host})).state, HealthState::ok);
+TEST(Health, HalfOfWhatIsPublishedIsAWarningAndItsOwnNightsCountMore) {
+  GpuHealth slow = gpu(0, 10'000);
+  slow.published_score = 0.4;
+  EXPECT_EQ(judge(node({slow})).state, HealthState::warning);
+  EXPECT_THAT(judge(node({slow})).line, HasSubstr("what is published of its model"));
+  slow.published_score = 0.6;
+  EXPECT_EQ(judge(node({slow})).state, HealthState::ok) << "CPUs differ as much";
+  slow.published_score = 0.4;
+  slow.history_ns = 9900;
+  EXPECT_EQ(judge(node({slow})).state, HealthState::ok);
 }
 
 TEST(Health, OfThreeOfAKindOneIsHeldToTheOthers) {
@@ -105,6 +107,31 @@ TEST(Health, WhatTheDoctorFindsIsAReason) {
   EXPECT_EQ(judge(sick).line, "launchgap CRITICAL n1: The driver does not answer. [driver-hangs]");
   sick.gpus = {gpu(0, 6800)};
   EXPECT_EQ(judge(sick).state, HealthState::warning) << "work is done nevertheless";
+}
+
+TEST(Health, MemoryThatIsBrokenIsCriticalThoughWorkIsDone) {
+  NodeHealth sick = node({gpu(0, 6800)});
+  for (const auto& [code, state] : {std::pair("ecc-uncorrectable", HealthState::critical),
+                                    std::pair("memory-remap-failed", HealthState::critical),
+                                    std::pair("memory-remap-pending", HealthState::warning),
+                                    std::pair("persistence-off", HealthState::ok)}) {
+    sick.findings = {{.code = code,
+                      .severity = Severity::distorts,
+                      .subject = "GPU-0",
+                      .sentence = "It is so.",
+                      .evidence = {},
+                      .remedy = ""}};
+    EXPECT_EQ(judge(sick).state, state) << code;
+  }
+}
+
+TEST(Health, WhatKeepsItFromMeasuringIsNotTheGpus) {
+  NodeHealth full = node({gpu(0, {}), gpu(1, {})});
+  full.not_measured = "/tmp/x cannot be written: No space left on device";
+  EXPECT_EQ(judge(full).state, HealthState::warning);
+  EXPECT_EQ(judge(full).line,
+            "launchgap WARNING n1: no launch was timed: /tmp/x cannot be written: No space left on "
+            "device");
 }
 
 TEST(Health, AMachineWithoutGpusIsUnknownUnlessTheyWereExpected) {

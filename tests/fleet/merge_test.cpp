@@ -41,6 +41,7 @@ FoundSession ranked(FoundSession found, int rank, int ranks, const std::string& 
                                 .ranks = ranks,
                                 .local_rank = rank,
                                 .local_ranks = ranks,
+                                .cluster = "",
                                 .job = job,
                                 .array_task = std::nullopt,
                                 .step = "0",
@@ -125,6 +126,23 @@ TEST(Merge, NamesRecordsThatWereLostAndDevicesThatWereNotMeasured) {
                   "n1 GPU-2: not measured: another session is measuring it"));
 }
 
+TEST(Merge, NamesRecordsThatEndBeforeTheirRun) {
+  FoundSession torn = session("n1", "GPU-1");
+  torn.unended_files = {"x.jsonl"};
+  EXPECT_THAT(
+      missing(merged({torn})),
+      ElementsAre("n1 GPU-1: x.jsonl ends before its run did: its process crashed, or half of "
+                  "it was copied"));
+}
+
+TEST(Merge, OfNoSessionAllOfThePlanIsMissing) {
+  MergeOptions options;
+  options.plan = FleetPlan{{{"n1", 2}}, 1};
+  const SessionRecord none = merged({}, options);
+  EXPECT_THAT(missing(none), ElementsAre("n1 : nothing of it is there"));
+  EXPECT_TRUE(none.parts);
+}
+
 TEST(Merge, NamesWhatIsMissingOfThePlan) {
   MergeOptions options;
   options.plan = FleetPlan{{{"n1", 2}, {"n2", 1}, {"n3", 1}, {"n4", 1}}, 2};
@@ -138,19 +156,21 @@ TEST(Merge, NamesWhatIsMissingOfThePlan) {
                           "n4 : nothing of it is there: drained (bad fan)"));
 }
 
-TEST(Merge, ACopyCountsOnceAndTheMostCompleteOfThem) {
-  FoundSession whole = session("n1", "GPU-1"), torn = whole, longer = whole;
+TEST(Merge, ACopyCountsOnceAndTheOneWithTheMostRecords) {
+  FoundSession whole = session("n1", "GPU-1"), torn = whole, older = whole;
   whole.folder = "/b";
   torn.folder = "/a";
-  torn.record.state = "running";
-  longer.folder = "/c";
-  longer.record.state = "running";
-  longer.record_bytes = 2000;
-  const SessionRecord all = merged({torn, longer, whole});
+  torn.record_bytes = 10;  // half-copied: session.json says that it is complete
+  older.folder = "/c";
+  older.record.state = "running";
+  const SessionRecord all = merged({torn, older, whole});
   EXPECT_THAT(counted(all), ElementsAre("n1-GPU-1-0"));
   EXPECT_THAT(
       left_out(all),
       UnorderedElementsAre("../../a: it is a copy of ../../b", "../../c: it is a copy of ../../b"));
+  older.record_bytes = 500;
+  whole.record_bytes = 20;
+  EXPECT_THAT(left_out(merged({torn, older, whole})), Contains("../../b: it is a copy of ../../c"));
 }
 
 TEST(Merge, TwoSessionsThatClaimOneIdBothCountUnderIdsOfTheirOwn) {
@@ -164,20 +184,41 @@ TEST(Merge, TwoSessionsThatClaimOneIdBothCountUnderIdsOfTheirOwn) {
   EXPECT_THAT(notes(all), SizeIs(3));
 }
 
-TEST(Merge, ARankThatWasStartedAgainCountsOnce) {
+TEST(Merge, OfARankThatBeganTheSameAgainWhatDidNotEndIsLeftOut) {
   FoundSession first = ranked(session("n1", "GPU-1", 0), 0, 1),
                second = ranked(session("n1", "GPU-1", 1), 0, 1);
   first.record.state = "running";
   EXPECT_THAT(counted(merged({first, second})), ElementsAre("n1-GPU-1-1"));
-  second.record.state = "running";
   first.record.state = "complete";
+  second.record.state = "running";
+  second.record_bytes = 5000;
   const SessionRecord all = merged({first, second});
   EXPECT_THAT(counted(all), ElementsAre("n1-GPU-1-0")) << "the one that ended";
   EXPECT_THAT(left_out(all),
               ElementsAre("../n1.GPU-1.1: rank 0 of job 7 was started again, and ../n1.GPU-1.0 "
                           "counts in its place"));
+  first.record.state = "stopped";
+  EXPECT_THAT(counted(merged({first, second})), ElementsAre("n1-GPU-1-1")) << "what has more";
   second.record.rank->step = "1";
   EXPECT_THAT(counted(merged({first, second})), SizeIs(2)) << "another step of the job";
+}
+
+TEST(Merge, TwoSessionsOfARankThatEndedAreTwoMeasurements) {
+  FoundSession first = ranked(session("n1", "GPU-1", 0), 0, 1),
+               second = ranked(session("n1", "GPU-1", 1), 0, 1);
+  EXPECT_THAT(counted(merged({first, second})), SizeIs(2));
+  second.record.filter = "matmul";
+  second.record.state = "stopped";
+  EXPECT_THAT(counted(merged({first, second})), SizeIs(2)) << "it was to measure something else";
+}
+
+TEST(Merge, JobsOfOneNumberOnTwoClustersAreTwo) {
+  FoundSession here = ranked(session("n1", "GPU-1"), 0, 2),
+               there = ranked(session("n2", "GPU-2"), 1, 2);
+  EXPECT_THAT(missing(merged({here, there})), IsEmpty());
+  here.record.rank->cluster = "a";
+  there.record.rank->cluster = "b";
+  EXPECT_THAT(missing(merged({here, there})), SizeIs(2));
 }
 
 TEST(Merge, SaysWhatLooksOdd) {

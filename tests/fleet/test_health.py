@@ -1,10 +1,11 @@
 """`launchgap health` on fake nodes: the code, the line, the time, and that nothing is left."""
 
 import json
+import subprocess
 import time
 
 import pytest
-from shipped import NODES, launchgap
+from shipped import LAUNCHGAP, NODES, environment, launchgap
 
 EIGHT = NODES / "mixed_8_gpus.json"
 LIMIT_S = 30
@@ -17,12 +18,18 @@ def node_with(tmp_path, *faults):
     return path
 
 
-def health(tmp_path, node, *options, **extra):
+def health(tmp_path, node, *options):
     """The exit code and the line; each look at the node leaves no file and no lock."""
     left = tmp_path / "left"
     left.mkdir(exist_ok=True)
     begin = time.monotonic()
-    done = launchgap("health", *options, node=node, TMPDIR=str(left), LAUNCHGAP_LOCK_DIR=str(left), **extra)
+    done = subprocess.run(
+        [LAUNCHGAP, "health", *options],
+        env=environment(node, TMPDIR=str(left), LAUNCHGAP_LOCK_DIR=str(left)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert time.monotonic() - begin < LIMIT_S
     assert list(left.iterdir()) == []
     assert done.stdout.count("\n") == 1
@@ -69,6 +76,39 @@ def test_nights_that_cannot_be_read_are_a_warning_and_hide_nothing(tmp_path):
     assert "none.db" in line
     code, line = health(tmp_path, NODES / "one_a100.json", *none, "--gpus", "2")
     assert code == 2
+
+
+def test_several_at_once_say_the_same(tmp_path):
+    """A prolog and a health check, say; and what shows a job its own GPU alone hides none from them."""
+    left = tmp_path / "left"
+    left.mkdir()
+    extra = {"LAUNCHGAP_LOCK_DIR": str(left), "TMPDIR": str(left), "CUDA_VISIBLE_DEVICES": "0"}
+    env = environment(EIGHT, **extra)
+    command = [LAUNCHGAP, "health", "--gpus", "8"]
+    several = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    lines = [one.communicate(timeout=120)[0] for one in several]
+    assert [one.returncode for one in several] == [0, 0, 0], lines
+
+
+def test_memory_that_is_broken(tmp_path):
+    node = json.loads((NODES / "one_a100.json").read_text(encoding="utf-8"))
+    node["devices"][0]["nvml"] = {"remap_failed": True}
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps(node), encoding="utf-8")
+    code, line = health(tmp_path, path)
+    assert code == 2
+    assert "[memory-remap-failed]" in line
+
+
+def test_a_gpu_that_is_slower_than_what_is_published_of_its_model(tmp_path):
+    node = json.loads((NODES / "one_a100.json").read_text(encoding="utf-8"))
+    for key in ("call_ns", "launch_ns"):
+        node["devices"][0][key] = {"constant": 20000}
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps(node), encoding="utf-8")
+    code, line = health(tmp_path, path)
+    assert code == 1
+    assert "times as fast as what is published of its model" in line
 
 
 def test_a_missing_gpu(tmp_path):

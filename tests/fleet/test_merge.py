@@ -79,10 +79,19 @@ def test_report_export_and_check_take_the_result(night, tmp_path):
         assert (tmp_path / "merged" / "records" / run_row["records_file"]).resolve(strict=False).is_file()
     launchgap("export", tmp_path / "merged", "-o", tmp_path / "csv", code=0)
     assert len(table(tmp_path / "csv" / "sessions.csv")) == 5
+    launchgap("export", sorted(night.iterdir())[0], "-o", tmp_path / "part", code=0)
+    of_part, of_all = (len(table(tmp_path / name / "samples.csv")) for name in ("part", "csv"))
+    assert of_all == 5 * of_part, "no sample is lost"
     quantiles = table(tmp_path / "csv" / "run_quantiles.csv")
     assert {row["replicate"] for row in quantiles} == {"0", "1"}
     done = launchgap("check", tmp_path / "merged", next(iter(sorted(night.iterdir()))), code=3)
     assert "simulated" in done.stdout + done.stderr, "on real GPUs it would be judged"
+
+
+def test_events_stay_with_the_sessions_that_kept_them(night, tmp_path):
+    merge(night, "-o", tmp_path / "merged")
+    done = launchgap("export", tmp_path / "merged", "--format", "chrome-trace", "-o", tmp_path / "t.json", code=2)
+    assert "events stay with the sessions" in done.stderr
 
 
 def test_one_result_moves_with_its_sessions(night, tmp_path):

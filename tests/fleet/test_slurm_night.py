@@ -97,7 +97,11 @@ def test_each_task_measures_its_own_gpu_into_a_folder_of_its_own(slurm):
     assert "4 sessions of 4 devices on 2 nodes" in merged.stdout
 
 
-@pytest.mark.parametrize("step", [("--gres=gpu:2",), ("--gres=gpu:1",)], ids=["all to all", "one to all"])
+@pytest.mark.parametrize(
+    "step",
+    [("--gres=gpu:2",), ("--gres=gpu:1",), ("--mpi=pmi2", "--gres=gpu:2")],
+    ids=["all to all", "one to all", "all to all of an MPI"],
+)
 def test_tasks_that_see_the_same_gpus_are_refused_with_the_remedy(slurm, step):
     done = run(slurm, "-N1", "-n2", "-w", "n1", *step, out="shared")
     assert done.returncode == 2

@@ -1,6 +1,7 @@
 #include "harness/run/device_lock.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -59,6 +60,27 @@ TEST_F(DeviceLockTest, WhatMustBeAloneWaitsForAllOthersAndTheyForIt) {
   }
   EXPECT_FALSE(wrong);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_F(DeviceLockTest, WhatMustBeAloneIsNotKeptWaitingByThoseThatFollowEachOther) {
+  std::atomic<bool> over = false;
+  const auto never = [] { return false; };
+  const auto follow = [&] {
+    while (!over) {
+      const NodeTurn turn(false, never);
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+  };
+  const std::jthread one(follow), other(follow), third(follow);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  bool had_its_turn = true;
+  {
+    const NodeTurn alone(true, [&] { return std::chrono::steady_clock::now() > until; });
+    had_its_turn = std::chrono::steady_clock::now() < until;
+    over = true;
+  }
+  EXPECT_TRUE(had_its_turn);
 }
 
 TEST_F(DeviceLockTest, ATurnThatDoesNotComeEndsWithTheWishToStop) {

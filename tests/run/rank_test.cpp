@@ -103,6 +103,15 @@ TEST(Rank, WithinSlurmsJobMpirunsProcessesAreItsOwn) {
   EXPECT_EQ(rank->job, "12");
 }
 
+TEST(Rank, WhatSrunTellsMpiIsSlurms) {
+  Environment environment = of_slurm();  // srun --mpi=pmi2
+  environment["PMI_RANK"] = "5";
+  environment["PMI_SIZE"] = "8";
+  const auto rank = rank_of(environment);
+  EXPECT_EQ(rank->launcher, "Slurm");
+  EXPECT_EQ(rank->local_ranks, 4);
+}
+
 TEST(Rank, OfMpichAndKubernetes) {
   const auto mpich = rank_of(
       {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}});
