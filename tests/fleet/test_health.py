@@ -7,6 +7,8 @@ import time
 import pytest
 from shipped import LAUNCHGAP, NODES, environment, launchgap
 
+pytestmark = pytest.mark.compares_times  # with the limit of 30 s
+
 EIGHT = NODES / "mixed_8_gpus.json"
 LIMIT_S = 30
 
