@@ -31,11 +31,11 @@ def slower(draw, times):
     return {"lognormal": draw["lognormal"] | {"median": draw["lognormal"]["median"] * times}}
 
 
-def virtual_node(folder, name, kind, gpus, slow=()):
+def virtual_node(folder, name, kind, gpus, slow=(), faults=()):
     """Its description, with GPUs that are alike but for the `slow` ones, by their place."""
     node = json.loads((NODES / "one_a100.json").read_text(encoding="utf-8"))
     usual = node["devices"][0] | {"name": KINDS[kind], "process_factor_sigma": 0.005}
-    node["devices"] = []
+    node |= {"devices": [], "faults": list(faults)}
     for i in range(gpus):
         own = usual | {"uuid": uuid(name, i), "pci": f"0000:{i + 1:02x}:00.0"}
         if i in slow:
@@ -63,6 +63,9 @@ def slurm(tmp_path_factory):
         virtual_node(folder, "n3", "h100", 2, slow=[1]),
         virtual_node(folder, "n4", "a100", 2),
         virtual_node(folder, "n5", "v100", 1),
+        virtual_node(
+            folder, "n6", "v100", 1, faults=[{"library": "cuda", "call": "cuLaunchKernelEx", "after": 50, "hang": True}]
+        ),
     ]
     with PrivateSlurm(folder, nodes) as slurm:
         yield slurm
@@ -135,25 +138,40 @@ def test_plain_files_in_gres_conf_are_named(tmp_path):
         assert "gres.conf of n1" in done.stderr
 
 
-def test_a_task_that_is_told_to_end_keeps_what_it_has(slurm):
-    script = slurm.folder / "long.sh"
-    script.write_text(
-        "#!/bin/bash\ntrap : TERM\n"
-        f"srun {LAUNCHGAP} run --devices gpu --trace off --runs 1000 --filter '{CASE}' --no-report -o told &\n"
-        "while :; do wait $!; code=$?; kill -0 $! 2>/dev/null || exit $code; done\n",
-        encoding="utf-8",
-    )
-    job = slurm.submit("-n2", "--gpus-per-task=1", "-w", "n1", script)
-    told = slurm.folder / "told"
+def begun(slurm, folder, node, gpus, *options):
+    """A job of what `fleet plan` writes that lasts, and its sessions, of which each has begun to measure."""
+    plan = folder / "plan"
+    what = ("--profile", "full", "--filter", "^launch/", "--run=--trace=off", *options)
+    launchgap("fleet", "plan", f"{node}:{gpus}", "--results", folder, *what, "-o", plan, code=0)
+    job = slurm.submit("-N1", f"-n{gpus}", "--gpus-per-task=1", "-w", node, plan / "nightly.sbatch", plan, folder)
     until = time.monotonic() + 60
-    while len(list(told.glob("*/records/*.jsonl"))) < 4 and time.monotonic() < until:
+    while len(list(folder.glob("sessions/*/records/*.jsonl"))) < gpus and time.monotonic() < until:
         time.sleep(0.1)
+    return job, folder / "sessions"
+
+
+def stopped(sessions_of_it, folder):
+    """How many sessions there are; all of them were stopped, and `merge` says so."""
+    states = [json.loads(path.read_text(encoding="utf-8"))["state"] for path in sessions_of_it.glob("*/session.json")]
+    assert set(states) == {"stopped"}
+    done = launchgap("merge", sessions_of_it, "-o", folder / "merged", code=3)
+    assert done.stdout.count("it was stopped before its end") == len(states)
+    return len(states)
+
+
+def test_tasks_that_are_told_to_end_keep_what_they_have(slurm, tmp_path):
+    job, sessions_of_it = begun(slurm, tmp_path, "n1", 2)
     slurm.run("scancel", "--signal=TERM", job)
     assert slurm.wait(job)[job].code == 5
-    states = [json.loads(path.read_text(encoding="utf-8"))["state"] for path in told.glob("*/session.json")]
-    assert states == ["stopped", "stopped"]
-    done = launchgap("merge", told, "-o", slurm.folder / "told-merged", code=3)
-    assert done.stdout.count("it was stopped before its end") == 2
+    assert stopped(sessions_of_it, tmp_path) == 2
+
+
+def test_a_task_whose_time_is_up_keeps_what_it_has(slurm, tmp_path):
+    """Its GPU hangs, and so it needs no CPU until Slurm looks at limits, which takes a minute or more."""
+    job, sessions_of_it = begun(slurm, tmp_path, "n6", 1, "--run=--timeout=1000")
+    slurm.time_out(job)
+    assert slurm.wait(job, timeout=240)[job].state == "TIMEOUT"
+    assert stopped(sessions_of_it, tmp_path) == 1
 
 
 # --- a night ---
