@@ -16,6 +16,7 @@
 #include "harness/core/text.h"
 #include "harness/fleet/fleet_plan.h"
 #include "harness/run/filter.h"
+#include "harness/run/process.h"
 
 namespace launchgap::cli {
 namespace {
@@ -29,17 +30,11 @@ struct FleetCommandOptions {
   fleet::PlanSettings settings;
 };
 
-/// The program as other nodes find it: this one, wherever it is.
-std::string own_program() {
-  std::error_code failed;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
-  return failed ? "launchgap" : program.string();
-}
-
 ExitCode plan(FleetCommandOptions options) {
   fleet::PlanSettings& settings = options.settings;
+  if (settings.output.empty()) throw UsageError("--results is empty: name a folder");
   settings.plan.nodes = fleet::parse_nodes(options.nodes, options.gpus);
-  settings.launchgap = own_program();
+  settings.launchgap = own_executable();
   settings.output = std::filesystem::absolute(settings.output).string();
   if (!settings.history.empty())
     settings.history = std::filesystem::absolute(settings.history).string();
@@ -52,7 +47,6 @@ ExitCode plan(FleetCommandOptions options) {
         throw UsageError("--run is '{}': `fleet plan` sets {} itself", printable(option, 60), own);
     }
   }
-  if (settings.output.empty()) throw UsageError("--results is empty: name a folder");
   if (settings.output.find('%') != std::string::npos)
     throw UsageError(
         "--results has a '%', which Slurm would read as a part of its own: name another");

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 #include <sys/time.h>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -142,7 +143,9 @@ class Examination {
     run.output = folder.path() / "session";
     try {
       const Deadline deadline(left_s() - kToTidyUpS);
-      run_session(plan_session(run));
+      PlannedSession planned = plan_session(run);
+      planned.rank.reset();  // whoever started the check: its folder is its own
+      run_session(std::move(planned));
     } catch (const Error& error) {  // a full disk, say: that is not the GPUs' fault
       node_.not_measured = error.what();
       return;

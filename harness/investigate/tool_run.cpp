@@ -4,6 +4,7 @@
 
 #include "harness/core/stop.h"
 #include "harness/run/foreign_program.h"
+#include "harness/run/rank.h"
 
 namespace launchgap::investigate {
 namespace {
@@ -16,6 +17,7 @@ constexpr double kGraceS = 30;
 ProgramOutcome run(const fs::path& program, CommandLine command) {
   command.front() = program.string();
   ProgramRequest request;
+  request.environment = alone_environment();
   request.arguments = std::move(command);
   request.grace_s = kGraceS;
   request.answers_to_error = true;

@@ -15,6 +15,7 @@
 #include "harness/run/filter.h"
 #include "harness/run/foreign_program.h"
 #include "harness/run/process.h"
+#include "harness/run/rank.h"
 
 namespace launchgap::regression {
 namespace {
@@ -170,6 +171,7 @@ PairedOutcome measure(const PairedProcess& process) {
   ProgramRequest request;
   request.arguments = command_line(process);
   request.environment = process.side.environment;
+  request.environment.merge(alone_environment());
   request.limit_s = limit_s(process);
   request.grace_s = kGraceS;
   request.printed = process.folder.string() + ".txt";

@@ -27,9 +27,9 @@ struct Launcher {
 constexpr const char* kSlurm = "Slurm";
 constexpr const char* kKubernetes = "Kubernetes";
 
-/// In the order in which they count: within a job of Slurm, mpirun has srun start its daemons,
-/// whose variables its processes inherit.
-/// And srun itself sets PMI_RANK for the MPI that it is told of.
+/// In the order in which they count. Within a job of Slurm, mpirun has srun start its daemons,
+/// whose variables its processes inherit; and srun itself sets PMI_RANK for the MPI that it is told
+/// of.
 constexpr Launcher kLaunchers[] = {
     {"Open MPI",
      "OMPI_COMM_WORLD_RANK",
@@ -103,9 +103,8 @@ std::string one_each(const RankFacts& rank) {
 }
 
 /// Whether each process of the node has GPUs of its own. Slurm tells how many the job has there,
-/// and
-/// `--gpu-bind` and `--gpus-per-task` show each task fewer; where that is not told, one GPU may be
-/// its own, which its lock decides.
+/// and shows each task fewer by `--gpu-bind` or `--gpus-per-task`; where that is not told, one GPU
+/// may be its own, which its lock decides.
 bool has_its_own_gpus(const RankFacts& rank, const Environment& environment, std::size_t visible) {
   if (const auto on_node = number_in(environment, "SLURM_GPUS_ON_NODE"))
     return visible * static_cast<std::size_t>(*rank.local_ranks) <=
@@ -173,6 +172,12 @@ std::optional<RankFacts> rank_of(const Environment& environment) {
     return facts;
   }
   return std::nullopt;
+}
+
+Environment alone_environment() {
+  Environment environment;
+  for (const Launcher& launcher : kLaunchers) environment[launcher.rank] = "";
+  return environment;
 }
 
 std::string node_name(const Environment& environment) {

@@ -20,6 +20,9 @@ using Environment = std::map<std::string, std::string>;
 /// not told.
 std::optional<RankFacts> rank_of(const Environment& environment);
 
+/// What tells a process that launchgap starts that it is alone: it writes where it is told to.
+Environment alone_environment();
+
 /// The machine's name to the scheduler, else in the network.
 std::string node_name(const Environment& environment);
 

@@ -92,25 +92,34 @@ def test_several_at_once_say_the_same(tmp_path):
     assert [one.returncode for one in several] == [0, 0, 0], lines
 
 
-def test_memory_that_is_broken(tmp_path):
+def one_gpu_with(tmp_path, **changes):
     node = json.loads((NODES / "one_a100.json").read_text(encoding="utf-8"))
-    node["devices"][0]["nvml"] = {"remap_failed": True}
+    node["devices"][0] |= changes
     path = tmp_path / "node.json"
     path.write_text(json.dumps(node), encoding="utf-8")
-    code, line = health(tmp_path, path)
+    return path
+
+
+def test_memory_that_is_broken(tmp_path):
+    code, line = health(tmp_path, one_gpu_with(tmp_path, nvml={"remap_failed": True}))
     assert code == 2
     assert "[memory-remap-failed]" in line
 
 
 def test_a_gpu_that_is_slower_than_what_is_published_of_its_model(tmp_path):
-    node = json.loads((NODES / "one_a100.json").read_text(encoding="utf-8"))
-    for key in ("call_ns", "launch_ns"):
-        node["devices"][0][key] = {"constant": 20000}
-    path = tmp_path / "node.json"
-    path.write_text(json.dumps(node), encoding="utf-8")
-    code, line = health(tmp_path, path)
+    slow = {"constant": 20000}
+    code, line = health(tmp_path, one_gpu_with(tmp_path, call_ns=slow, launch_ns=slow))
     assert code == 1
     assert "times as fast as what is published of its model" in line
+
+
+def test_by_srun_or_mpirun_it_is_the_same(tmp_path, monkeypatch):
+    for key in ("RANK", "LOCAL_RANK"):
+        monkeypatch.setenv(f"OMPI_COMM_WORLD_{key}", "1")
+    for key in ("SIZE", "LOCAL_SIZE"):
+        monkeypatch.setenv(f"OMPI_COMM_WORLD_{key}", "2")
+    code, line = health(tmp_path, NODES / "one_a100.json")
+    assert code == 0, line
 
 
 def test_a_missing_gpu(tmp_path):
