@@ -188,7 +188,8 @@ def kill_task(folder, node, gpu):
                     continue
                 variables = (process / "environ").read_bytes().split(b"\0")
                 if f"SLURMD_NODENAME={node}".encode() in variables and f"SLURM_LOCALID={gpu}".encode() in variables:
-                    if not list(folder.glob(f"*/sessions/{node}.{uuid(node, gpu)}/records/*.jsonl")):
+                    records = folder.glob(f"*/sessions/{node}.{uuid(node, gpu)}/records/*.jsonl")
+                    if not any(file.stat().st_size for file in records):
                         continue
                     os.kill(int(process.name), signal.SIGKILL)
                     return
