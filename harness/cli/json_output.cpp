@@ -97,6 +97,21 @@ Json session_as_json(const Summarised& summarised, const std::filesystem::path& 
   return json;
 }
 
+Json fleet_as_json(const FleetTables& tables, const std::filesystem::path& page) {
+  const TableInputs inputs = tables.inputs();
+  Json json = {{"session_id", inputs.session.id},
+               {"folder", inputs.session.folder.string()},
+               {"page", page.string()}};
+  constexpr std::string_view kFleetTables[] = {
+      "findings", "missing", "fleet_devices", "fleet_metrics", "fleet_scores", "fleet_failures"};
+  for (const Table& table : all_tables()) {
+    const std::string_view name = table.name.substr(0, table.name.find('.'));
+    if (std::ranges::find(kFleetTables, name) != std::end(kFleetTables))
+      json[std::string(name)] = rows_of(table, inputs);
+  }
+  return json;
+}
+
 Json gap_as_json(const GapRows& gap) {
   const SessionData none;
   const std::vector<SummaryRow> no_rows;

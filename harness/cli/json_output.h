@@ -43,4 +43,7 @@ Json session_as_json(const Summarised& summarised, const std::filesystem::path& 
 /// each a list of rows.
 Json gap_as_json(const GapRows& gap);
 
+/// {"session_id", "folder", "page"}, and the tables of a fleet that say most.
+Json fleet_as_json(const FleetTables& tables, const std::filesystem::path& page);
+
 }  // namespace launchgap::cli

@@ -56,29 +56,68 @@ double page_limit_s() {
   return seconds > 0 ? seconds : kLimitS;
 }
 
-/// Runs the Python that draws, which writes its own errors to standard error; what it needs for a
-/// while goes into `scratch`. Throws Stopped once a signal was noted, and Error if it takes too
-/// long.
-ProcessEnd draw(std::vector<std::string> arguments,
-                const std::string& python_path,
-                const fs::path& scratch) {
-  ProgramRequest request;
-  request.arguments = std::move(arguments);
-  // Its linear algebra is small, and where memory is short OpenBLAS waits for ever for its threads.
-  // Files of the folder in which one stands are not Python's modules.
-  request.environment = {{"PYTHONPATH", python_path},
-                         {"PYTHONSAFEPATH", "1"},
-                         {"OPENBLAS_NUM_THREADS", "1"},
-                         {"PYTHONDONTWRITEBYTECODE", "1"},
-                         {"TMPDIR", scratch.string()}};
-  request.limit_s = page_limit_s();
-  const ProgramOutcome outcome = run_program(request);
-  stop_if_asked();
-  if (outcome.late) {
-    throw Error("the page was not drawn within {:g} s (LAUNCHGAP_PAGE_TIMEOUT)", request.limit_s);
+/// The tables of a page, in a temporary folder, and the Python that draws it.
+class PageInMaking {
+ public:
+  /// Throws Error where nothing can be written.
+  explicit PageInMaking(fs::path output) : output_(std::move(output)) {
+    check_output_place(output_);
+    if (scratch_.path().empty()) throw Error(with_errno("a temporary folder cannot be made"));
   }
-  return outcome.end;
-}
+
+  /// For tables. Where it cannot be made, the first table says so.
+  fs::path add_folder(const std::string& name) const {
+    std::error_code failed;
+    fs::create_directory(scratch_.path() / name, failed);
+    return scratch_.path() / name;
+  }
+  void add_argument(const std::string& option, const fs::path& value) {
+    arguments_.push_back(option);
+    arguments_.push_back(value.string());
+  }
+  void add_session(const fs::path& session, const fs::path& tables) {
+    add_argument("--session", session);
+    add_argument("--tables", tables);
+  }
+
+  /// Runs Python, which writes its own errors to standard error. Throws Stopped once a signal was
+  /// noted, and Error if there is no page, or it takes too long.
+  void draw() {
+    const fs::path page = scratch_.path() / "page.html";
+    add_argument("-o", page);
+    ProgramRequest request;
+    request.arguments = arguments_;
+    // Its linear algebra is small, and where memory is short OpenBLAS waits for ever for its
+    // threads. Files of the folder in which one stands are not Python's modules.
+    request.environment = {{"PYTHONPATH", (root_ / "reports").string()},
+                           {"PYTHONSAFEPATH", "1"},
+                           {"OPENBLAS_NUM_THREADS", "1"},
+                           {"PYTHONDONTWRITEBYTECODE", "1"},
+                           {"TMPDIR", scratch_.path().string()}};
+    request.limit_s = page_limit_s();
+    const ProgramOutcome outcome = run_program(request);
+    stop_if_asked();
+    if (outcome.late)
+      throw Error("the page was not drawn within {:g} s (LAUNCHGAP_PAGE_TIMEOUT)", request.limit_s);
+    if (outcome.end.exit_code == ProgramOutcome::kNotFound)
+      throw Error(
+          "the page cannot be made: there is no {} to run; install Python 3 with matplotlib "
+          "and jinja2 (in a checkout, scripts/setup does)",
+          arguments_[0]);
+    if (!outcome.end.clean()) {
+      throw Error("the page was not made (the line above says why); {} {}",
+                  arguments_[0],
+                  outcome.end.text());
+    }
+    write_file(output_, InputFile(page).text(kLargestPage));
+  }
+
+ private:
+  const fs::path root_ = resource_root();
+  const fs::path output_;
+  const TemporaryFolder scratch_;
+  std::vector<std::string> arguments_ = {python(root_), "-m", "launchgap_report"};
+};
 
 }  // namespace
 
@@ -109,43 +148,25 @@ void write_gap_tables(const std::vector<std::unique_ptr<Summarised>>& sessions,
 void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
                 const GapRows& gap,
                 const fs::path& output) {
-  const fs::path root = resource_root();
-  check_output_place(output);
-  const TemporaryFolder tables;
-  if (tables.path().empty()) throw Error(with_errno("a temporary folder cannot be made"));
-  std::vector<std::string> arguments = {python(root), "-m", "launchgap_report"};
+  PageInMaking page(output);
   for (std::size_t i = 0; i < sessions.size(); ++i) {
-    const fs::path folder = tables.path() / std::to_string(i);
-    std::error_code failed;  // the first table says it
-    fs::create_directory(folder, failed);
+    const fs::path folder = page.add_folder(std::to_string(i));
     write_tables(
         sessions[i]->table_inputs(), TableUse::details, folder, rows_on_page(sessions[i]->session));
-    for (const std::string& argument : {std::string("--session"),
-                                        sessions[i]->session.folder.string(),
-                                        std::string("--tables"),
-                                        folder.string()}) {
-      arguments.push_back(argument);
-    }
+    page.add_session(sessions[i]->session.folder, folder);
   }
-  const fs::path of_gap = tables.path() / "gap";
-  std::error_code failed;  // the first table says it
-  fs::create_directory(of_gap, failed);
+  const fs::path of_gap = page.add_folder("gap");
   write_gap_tables(sessions, gap, TableUse::comparison, of_gap);
-  const fs::path page = tables.path() / "page.html";
-  for (const std::string& argument :
-       {std::string("--comparison"), of_gap.string(), std::string("-o"), page.string()}) {
-    arguments.push_back(argument);
-  }
-  const ProcessEnd end = draw(arguments, (root / "reports").string(), tables.path());
-  if (end.exit_code == ProgramOutcome::kNotFound)
-    throw Error(
-        "the page cannot be made: there is no {} to run; install Python 3 with matplotlib "
-        "and jinja2 (in a checkout, scripts/setup does)",
-        arguments[0]);
-  if (!end.clean()) {
-    throw Error("the page was not made (the line above says why); {} {}", arguments[0], end.text());
-  }
-  write_file(output, InputFile(page).text(kLargestPage));
+  page.add_argument("--comparison", of_gap);
+  page.draw();
+}
+
+void write_fleet_page(const FleetTables& tables, const fs::path& output) {
+  PageInMaking page(output);
+  const fs::path folder = page.add_folder("fleet");
+  write_tables(tables.inputs(), TableUse::fleet, folder);
+  page.add_session(tables.inputs().session.folder, folder);
+  page.draw();
 }
 
 bool offer_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& folder) {

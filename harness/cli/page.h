@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/fleet/fleet.h"
 #include "harness/summary/table.h"
 
 namespace launchgap::cli {
@@ -39,6 +40,24 @@ void write_gap_tables(const std::vector<std::unique_ptr<Summarised>>& sessions,
 void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
                 const GapRows& gap,
                 const std::filesystem::path& output);
+
+/// What the tables of a fleet are made from, which has no samples.
+class FleetTables {
+ public:
+  explicit FleetTables(const fleet::Fleet& fleet)
+      : fleet_(fleet), slow_samples_(fleet.session, rows_) {}
+  TableInputs inputs() const {
+    return {fleet_.session, rows_, slow_samples_, nullptr, &rows_, nullptr, &fleet_.rows};
+  }
+
+ private:
+  const fleet::Fleet& fleet_;
+  const std::vector<SummaryRow> rows_;
+  const SlowSamples slow_samples_;
+};
+
+/// Draws the page of a fleet. Throws as write_page() does.
+void write_fleet_page(const FleetTables& tables, const std::filesystem::path& output);
 
 /// Draws report.html into a session's folder and answers where it is. A page that cannot be drawn
 /// is a message and no failure: false. Throws Stopped once a signal was noted.

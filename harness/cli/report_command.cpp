@@ -5,6 +5,7 @@
 
 #include "harness/cli/baseline_options.h"
 #include "harness/cli/command.h"
+#include "harness/cli/fleet_report.h"
 #include "harness/cli/json_output.h"
 #include "harness/cli/page.h"
 #include "harness/core/printable.h"
@@ -56,6 +57,15 @@ void write_gap_tables_into(const std::filesystem::path& folder,
   write_gap_tables(sessions, gap, TableUse::comparison_cases, folder);
 }
 
+/// Throws UsageError if that was asked for and cannot be.
+bool is_fleet(const std::vector<std::string>& folders, bool asked) {
+  if (folders.size() == 1) return asked || is_of_many_devices(folders.front());
+  if (asked)
+    throw UsageError(
+        "--fleet goes with one folder: put the sessions together by `launchgap merge`");
+  return false;
+}
+
 constexpr std::size_t kLongestSentence = 4000;
 
 /// The sentences, broken for a terminal, and an empty line; nothing where there are none.
@@ -75,6 +85,7 @@ void add_report(CLI::App& app, Action& action) {
   struct Options {
     std::vector<std::string> folders;
     std::string output, history, tables;
+    bool fleet = false;
     JsonOutput json;
     BaselineOptions baseline_options;
   };
@@ -97,12 +108,23 @@ void add_report(CLI::App& app, Action& action) {
                       options->history,
                       "With one session: check it against this history, and show each metric over "
                       "the nights");
+  command->add_flag("--fleet",
+                    options->fleet,
+                    "Of sessions that were put together: many devices side by side, from the "
+                    "tables alone; the default from 20 devices");
   options->baseline_options.add_options(*command);
   options->json.add_option(*command, "What the page says");
   command->footer("Example: launchgap report results/k40 results/h200 -o gap.html");
   command->callback([options, &action] {
     action = [options] {
       options->json.begin();
+      if (is_fleet(options->folders, options->fleet)) {
+        if (!options->history.empty() || !options->tables.empty())
+          throw UsageError(
+              "the page of many devices is made of their tables alone: --history and --tables go "
+              "with the page of a session");
+        return report_fleet(options->folders.front(), options->output, options->json);
+      }
       std::vector<std::unique_ptr<Summarised>> sessions;
       bool whole = true;
       for (const std::string& folder : options->folders) {

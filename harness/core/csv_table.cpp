@@ -12,36 +12,53 @@
 namespace launchgap {
 
 std::string read_csv_record(std::string_view& text, std::vector<std::string>& cells) {
-  cells.assign(1, "");
+  // The cells of the record before keep their memory: a fleet's tables have millions of rows.
+  std::size_t count = 0;
+  const auto next_cell = [&]() -> std::string& {
+    if (count == cells.size()) cells.emplace_back();
+    cells[count].clear();
+    return cells[count++];
+  };
+  std::string* cell = &next_cell();
   bool quoted = false, was_quoted = false;
+  std::string wrong;
   while (!text.empty()) {
+    const std::size_t plain = std::min(text.find_first_of(quoted ? "\"" : "\",\r\n"), text.size());
+    if (plain > 0 && was_quoted) {
+      wrong = "a quote in the middle of a cell";
+      break;
+    }
+    cell->append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const char c = text.front();
     text.remove_prefix(1);
     if (quoted) {
-      if (c != '"') {
-        cells.back() += c;
-      } else if (text.starts_with('"')) {
-        cells.back() += '"';
+      if (text.starts_with('"')) {
+        *cell += '"';
         text.remove_prefix(1);
       } else {
         quoted = false;
         was_quoted = true;
       }
     } else if (c == ',') {
-      cells.emplace_back();
+      cell = &next_cell();
       was_quoted = false;
     } else if (c == '\n') {
-      return "";
+      break;
     } else if (c == '\r' && text.starts_with('\n')) {
       continue;
-    } else if (c == '"' && cells.back().empty() && !was_quoted) {
+    } else if (c == '"' && cell->empty() && !was_quoted) {
       quoted = true;
     } else if (c == '"' || was_quoted) {
-      return "a quote in the middle of a cell";
+      wrong = "a quote in the middle of a cell";
+      break;
     } else {
-      cells.back() += c;
+      *cell += c;
     }
   }
+  cells.resize(count);
+  if (!wrong.empty()) return wrong;
   return quoted ? "a quote that is never closed" : "";
 }
 

@@ -24,12 +24,18 @@ namespace fs = std::filesystem;
 
 /// Whether a records file has the record of its run's end, behind which little can follow.
 bool has_end(const fs::path& path) {
-  constexpr std::streamoff kTail = std::streamoff{1} << 18;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return false;
-  file.seekg(std::max<std::streamoff>(file.tellg() - kTail, 0));
-  const std::string tail(std::istreambuf_iterator<char>(file), {});
-  return tail.find("\"record\":\"end\"") != std::string::npos;
+  const std::streamoff size = file.tellg();
+  for (const std::streamoff length : {std::streamoff{1} << 12, std::streamoff{1} << 18}) {
+    const std::streamoff begin = std::max<std::streamoff>(size - length, 0);
+    std::string tail(static_cast<std::size_t>(size - begin), '\0');
+    file.seekg(begin);
+    if (!file.read(tail.data(), size - begin)) return false;
+    if (tail.find("\"record\":\"end\"") != std::string::npos) return true;
+    if (begin == 0) return false;
+  }
+  return false;
 }
 
 class Finder {

@@ -20,6 +20,9 @@ struct Deviation {
 /// Ratios below this, and above its inverse, are not worth a name however certain they are.
 inline constexpr double kLeastDeviation = 1.02;
 
+/// From so many groups on it shows how they spread.
+inline constexpr std::size_t kGroupsWithSpread = 20;
+
 /// For each group, in their order, how its level compares with that of the others; meant for
 /// devices of one kind, where a value is the median of a run.
 ///
@@ -41,7 +44,12 @@ inline constexpr double kLeastDeviation = 1.02;
 /// are simultaneous for all of them too: t is taken at 1 - 0.025/(k comparisons).
 ///
 /// A group deviates if its interval excludes 1 and its ratio is not within 1/kLeastDeviation to
-/// kLeastDeviation.
+/// kLeastDeviation; of kGroupsWithSpread groups or more, also only if |c_i - r_i| is above t s,
+/// where s = 1.4826 median |c - median c| is how the groups spread anyway, and t is the 1 -
+/// 0.025/(k comparisons) quantile of Student's distribution with k-1 degrees of freedom. Ten
+/// thousand devices that lie normally have one that is far out, which is no defect. And of so many
+/// p is at most the median of the groups' variances, each over the median of chi-square / freedom,
+/// with half the degrees of freedom: one erratic group must not hide the others.
 ///
 /// Absent: the interval of a group of fewer than three values; everything of a group without
 /// values, which does not count, of a single group, and of all groups where a value is not positive

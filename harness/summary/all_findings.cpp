@@ -43,6 +43,11 @@ std::vector<Finding> all_findings(const TableInputs& inputs) {
     std::ranges::move(more, std::back_inserter(all));
   };
   add(merged_findings(session));
+  if (inputs.fleet) {
+    add(inputs.fleet->findings);
+    sort_findings(all);
+    return all;
+  }
   add(session_findings(session, inputs.rows));
   if (inputs.nights) add(night_findings(session, inputs.nights->verdicts));
   add(selection_findings(session));
@@ -62,7 +67,7 @@ Table findings_table() {
   return make_table<Finding>(
       "findings.csv",
       "finding, in the order of what is at stake",
-      TableUse::session,
+      TableUse::every_page,
       all_findings,
       {{"source",
         "Who found it: doctor, the check of the machine before; session, what of it was not "

@@ -50,6 +50,24 @@ Written write_table(const Table& table,
   return {rows > 0, cut};
 }
 
+/// Whether a table belongs where those of `use` are written.
+bool is_wanted(TableUse table, TableUse use) {
+  if (table == use) return true;
+  const bool of_page =
+      use == TableUse::session || use == TableUse::details || use == TableUse::fleet;
+  switch (table) {
+    case TableUse::every_page:
+      return of_page;
+    case TableUse::session:
+    case TableUse::fleet:
+      return use == TableUse::details;
+    case TableUse::comparison:
+      return use == TableUse::comparison_cases;
+    default:
+      return false;
+  }
+}
+
 Json described(const ColumnInfo& column) {
   return {{"key", column.key},
           {"kind", name_of(column.kind)},
@@ -173,6 +191,12 @@ const std::vector<Table>& all_tables() {
       devices_table(),
       sessions_table(),
       missing_table(),
+      fleet_devices_table(),
+      fleet_metrics_table(),
+      fleet_values_table(),
+      fleet_outliers_table(),
+      fleet_scores_table(),
+      fleet_failures_table(),
       findings_table(),
       runs_table(),
       summary_table(),
@@ -239,15 +263,12 @@ std::vector<std::string_view> write_tables(const TableInputs& inputs,
   std::vector<std::string_view> empty;
   Json cut = Json::array();
   for (const Table& table : all_tables()) {
-    const bool wanted = table.use == use ||
-                        (use == TableUse::details && table.use == TableUse::session) ||
-                        (use == TableUse::comparison_cases && table.use == TableUse::comparison);
-    if (!wanted) continue;
+    if (!is_wanted(table.use, use)) continue;
     const Written written = write_table(table, inputs, folder, most_rows);
     if (!written.any) empty.push_back(table.name);
     if (written.cut) cut.push_back(table.name);
   }
-  if (use == TableUse::details) {
+  if (use == TableUse::details || use == TableUse::fleet) {
     Json described = describe_tables();
     if (!cut.empty()) described["cut"] = cut;
     write_file(folder / "tables.json", described.dump(1) + "\n");

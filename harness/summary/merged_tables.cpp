@@ -17,7 +17,7 @@ Table sessions_table() {
   return make_table<SessionPart>(
       "sessions.csv",
       "session that is part of this one; none where nothing was put together",
-      TableUse::details,
+      TableUse::fleet,
       [](const TableInputs& inputs) { return inputs.session.parts; },
       {{"part_id", "What the part is called in all tables.", &SessionPart::session_id},
        {"folder", "Its folder, as seen from that of this session.", &SessionPart::folder},
@@ -45,7 +45,7 @@ Table missing_table() {
       "missing.csv",
       "thing that was to be measured and is not there, or not whole, of sessions that were put "
       "together",
-      TableUse::details,
+      TableUse::fleet,
       [](const TableInputs& inputs) { return inputs.session.missing; },
       {{"node", "The machine's name; empty: not known.", &MissingPart::node},
        {"device_id", "The device's UUID; empty: all of it, or not known.", &MissingPart::device},

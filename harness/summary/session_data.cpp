@@ -164,8 +164,13 @@ void read_patterns(SessionData& session,
   }
 }
 
-/// What is told by the session.json of a session, or of each that is in it.
-void take_record(SessionData& session, SessionRecord&& record) {
+enum class Measured { read, leave };
+
+/// What is told by the session.json of a session, or of each that is in it; `places` of the devices
+/// that are there.
+void take_record(SessionData& session,
+                 SessionRecord&& record,
+                 std::map<std::string, std::size_t>& places) {
   session.tracing = std::move(record.tracing);
   session.random_order = record.random_order;
   std::ranges::move(record.notes, std::back_inserter(session.notes));
@@ -173,11 +178,11 @@ void take_record(SessionData& session, SessionRecord&& record) {
     std::ranges::move(findings_of_doctor(*record.doctor, session.problems),
                       std::back_inserter(session.doctor));
   for (DeviceFacts& device : record.devices) {
-    const auto same = std::ranges::find(session.devices, device.uuid, &DeviceFacts::uuid);
-    if (same == session.devices.end()) {
+    const auto [place, added] = places.try_emplace(device.uuid, session.devices.size());
+    if (added) {
       session.devices.push_back(std::move(device));
-    } else if (!same->usable) {
-      *same = std::move(device);
+    } else if (!session.devices[place->second].usable) {
+      session.devices[place->second] = std::move(device);
     }
   }
 }
@@ -240,11 +245,12 @@ void add_patterns(SessionData& session,
 }
 
 /// The sessions that are together in this one.
-void read_parts(SessionData& session) {
+void read_parts(SessionData& session, Measured measured) {
   std::map<std::string, int> next_replicate;  // by device
   std::set<std::string> cpus, nodes;
   std::vector<PlanEntry> plan;
   std::vector<std::string> nodes_of_findings;
+  std::map<std::string, std::size_t> places;  // of the devices
   for (const SessionPart& part : session.parts) {
     if (!part.left_out.empty()) continue;
     const fs::path folder = session.folder / part.folder;
@@ -255,15 +261,17 @@ void read_parts(SessionData& session) {
       read.first_replicate = next_replicate;
       read.folder = fs::path("..") / part.folder / "records";
       read.events_folder = fs::path("..") / part.folder / "events";
+      if (record.state == "running") session.unended.insert(part.folder);
       for (const DeviceFacts& device : record.devices)
         session.nodes.try_emplace(device.uuid, record.host.node);
       cpus.insert(record.host.cpu_model);
       const std::string node = record.host.node;
       nodes.insert(node);
-      std::ranges::move(record.plan, std::back_inserter(plan));
+      if (measured == Measured::read) std::ranges::move(record.plan, std::back_inserter(plan));
       std::vector<PatternOrigin> patterns = std::move(record.patterns);
-      take_record(session, std::move(record));
+      take_record(session, std::move(record), places);
       nodes_of_findings.resize(session.doctor.size(), node);
+      if (measured == Measured::leave) continue;
       const std::size_t before = session.runs.size();
       read_runs(session, folder, std::move(read));
       for (std::size_t i = before; i < session.runs.size(); ++i) {
@@ -282,6 +290,27 @@ void read_parts(SessionData& session) {
   drop_repeated(session, nodes_of_findings);
   if (cpus.size() == 1) session.host.cpu_model = *cpus.begin();
   session.host.node = nodes.size() == 1 ? *nodes.begin() : fmt::format("{} nodes", nodes.size());
+}
+
+/// Of a session that was not put together: all but what was measured.
+void take_own_record(SessionData& session, SessionRecord&& record) {
+  session.host = std::move(record.host);
+  session.recording_costs =
+      std::move(record.recording_costs).value_or(std::vector<RecordingCost>());
+  session.tuned = std::move(record.tuned).value_or(std::vector<TunedKernel>());
+  std::map<std::string, std::size_t> places;
+  take_record(session, std::move(record), places);
+}
+
+/// What a session.json says of itself first.
+SessionRecord begin_session(SessionData& session, const fs::path& folder) {
+  session.folder = folder;
+  SessionRecord record = read_session_record(folder);
+  session.id = record.session_id.value_or(folder.filename().string());
+  session.state = record.state;
+  session.missing = std::move(record.missing);
+  if (record.parts) session.parts = std::move(*record.parts);
+  return record;
 }
 
 }  // namespace
@@ -315,30 +344,32 @@ SessionRecord read_session_record(const fs::path& folder) {
 
 SessionData read_session(const fs::path& folder) {
   SessionData session;
-  session.folder = folder;
-  SessionRecord record = read_session_record(folder);
-  session.id = record.session_id.value_or(folder.filename().string());
-  session.state = record.state;
-  session.missing = std::move(record.missing);
+  SessionRecord record = begin_session(session, folder);
   if (record.parts) {
-    session.parts = std::move(*record.parts);
-    read_parts(session);
+    read_parts(session, Measured::read);
     return session;
   }
-  session.host = std::move(record.host);
-  session.recording_costs =
-      std::move(record.recording_costs).value_or(std::vector<RecordingCost>());
-  session.tuned = std::move(record.tuned).value_or(std::vector<TunedKernel>());
   const std::vector<PlanEntry> plan = std::move(record.plan);
   std::vector<PatternOrigin> patterns = std::move(record.patterns);
   const std::optional<PublishedSheets> published = std::move(record.published);
-  take_record(session, std::move(record));
+  take_own_record(session, std::move(record));
   const bool could_read = read_runs(session, folder, {});
   drop_failed_samples(session);
   add_planned_cases(session, plan, could_read ? "" : "its records cannot be read");
   read_replays(session);
   read_patterns(session, folder, patterns);
   if (published) read_published(session, *published);
+  return session;
+}
+
+SessionData read_session_facts(const fs::path& folder) {
+  SessionData session;
+  SessionRecord record = begin_session(session, folder);
+  if (record.parts) {
+    read_parts(session, Measured::leave);
+  } else {
+    take_own_record(session, std::move(record));
+  }
   return session;
 }
 

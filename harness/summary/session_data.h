@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -210,6 +211,7 @@ struct SessionData {
   std::vector<SessionPart> parts;            // of sessions that are together in this one
   std::vector<MissingPart> missing;          // what is missing of these
   std::map<std::string, std::string> nodes;  // of these, by device
+  std::set<std::string> unended;             // folders of these that say that they still run
   std::vector<std::string> problems;         // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;
@@ -236,6 +238,10 @@ SessionRecord read_session_record(const std::filesystem::path& folder);
 /// Reads a session, whole or not; of sessions that were put together all that count, as one: what
 /// several of them have of a device are replicates. Throws as read_session_record().
 SessionData read_session(const std::filesystem::path& folder);
+
+/// The same without what was measured, and so without cases and runs: the devices, what the doctor
+/// found, and of sessions that were put together which they are and what is missing.
+SessionData read_session_facts(const std::filesystem::path& folder);
 
 // --- The replays of allocations that a session has kept ---
 

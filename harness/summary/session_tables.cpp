@@ -72,6 +72,12 @@ TableColumn<SummaryRow> share(std::string_view key,
   return {key, meaning, field, kShare, heading};
 }
 
+std::string run_medians_text(const SummaryRow& row) {
+  std::string text;
+  for (const double median : row.run_medians) text += (text.empty() ? "" : " ") + cell(median);
+  return text;
+}
+
 double value_of(const stats::Estimate& estimate) {
   return estimate.value;
 }
@@ -392,7 +398,10 @@ Table summary_table() {
        {"impossible",
         "Whether its rate is above what the GPU can do (ceilings.csv): then the row counts in no "
         "headline, digest or comparison.",
-        &SummaryRow::impossible}});
+        &SummaryRow::impossible},
+       {"run_medians",
+        "The median of each run, in the order of replicates, separated by blanks.",
+        run_medians_text}});
 }
 
 }  // namespace launchgap

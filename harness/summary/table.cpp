@@ -18,6 +18,10 @@ std::string_view name_of(CellKind kind) {
 
 std::string_view name_of(TableUse use) {
   switch (use) {
+    case TableUse::fleet:
+      return "fleet";
+    case TableUse::every_page:
+      return "every_page";
     case TableUse::session:
       return "session";
     case TableUse::details:

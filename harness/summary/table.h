@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/core/csv_writer.h"
+#include "harness/summary/fleet_rows.h"
 #include "harness/summary/gap_rows.h"
 #include "harness/summary/night_rows.h"
 #include "harness/summary/session_data.h"
@@ -145,12 +146,15 @@ struct TableInputs {
   const NightRows* nights = nullptr;  // of a session that was checked against a history
   const std::vector<SummaryRow>* impossible = nullptr;  // for summary.csv alone
   const GapRows* gap = nullptr;                         // of a comparison; for its tables alone
+  const FleetRows* fleet = nullptr;  // of sessions that were put together, from their tables
 };
 
 /// Where a table is written.
 enum class TableUse {
   session,           // into the session's folder, and wherever `details` are
   details,           // for the page and by `launchgap export`
+  fleet,             // wherever `details` are, and alone of a fleet: many devices side by side
+  every_page,        // wherever `session`, `details` or `fleet` are
   export_only,       // by `launchgap export` only, since the page draws nothing of it
   comparison,        // of several sessions, or of one with several generations of GPUs
   comparison_cases,  // with those where all of a comparison is asked for, since it may be long

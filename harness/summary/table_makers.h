@@ -53,6 +53,14 @@ Table traces_table();
 Table sessions_table();
 Table missing_table();
 
+// fleet_tables.cpp: many devices beside each other
+Table fleet_devices_table();
+Table fleet_metrics_table();
+Table fleet_values_table();
+Table fleet_outliers_table();
+Table fleet_scores_table();
+Table fleet_failures_table();
+
 // timeline_tables.cpp: slow samples, and what happened around them
 Table slow_samples_table();
 Table timelines_table();

@@ -119,12 +119,15 @@ def run(arguments: list[str]) -> int:
         parser.error("-o FILE.html is needed")
 
     # After the check above, so that a missing package gets its line.
-    from . import gap, page, session
+    from . import fleet, gap, page, session
 
     try:
-        sessions = [session.load(*pair) for pair in zip(options.session, options.tables, strict=True)]
-        compared = gap.load(options.comparison, sessions[0].registry)
-        text = page.render(sessions, compared, warn=lambda warning: _say(f"mind: {warning}"))
+        if fleet.is_fleet(options.tables[0]):
+            text = fleet.render(options.session[0], options.tables[0])
+        else:
+            sessions = [session.load(*pair) for pair in zip(options.session, options.tables, strict=True)]
+            compared = gap.load(options.comparison, sessions[0].registry)
+            text = page.render(sessions, compared, warn=lambda warning: _say(f"mind: {warning}"))
     except session.ReportError as error:
         _say(str(error))
         return FAILED

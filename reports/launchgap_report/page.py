@@ -6,16 +6,9 @@ security policy forbids all but the one style sheet and the one script that it c
 
 from __future__ import annotations
 
-import base64
-import functools
-import hashlib
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup
 
 from . import (
     allocations,
@@ -26,6 +19,7 @@ from . import (
     costs,
     fallback,
     findings,
+    frame,
     gap,
     glossary,
     headlines,
@@ -48,10 +42,7 @@ from . import compare as cmp
 from .compare import library_versions
 from .registry import OF_METRIC, SHARE, Column
 from .session import MOST_GENERATIONS, Device, Record, Row, Session
-from .text import MISSING, about, breakable, count, join_and, marked, percent, quantity, significant
-
-_TEMPLATES = Path(__file__).parent / "templates"
-
+from .text import MISSING, about, count, join_and, percent, quantity, significant
 
 SECTIONS = (
     recorded,
@@ -98,24 +89,12 @@ class DeviceCard:
     facts: dict[str, str] = field(default_factory=dict)
 
 
-@functools.cache
-def _template() -> Template:
-    """It takes longer to compile than to fill."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters.update(count=count, breakable=breakable, marked=marked)
-    return environment.get_template("page.html.j2")
-
-
 def render(
     sessions: list[Session],
     compared: dict[str, list[Record]] | None = None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> str:
     """The whole page; the same input gives the same bytes. What makes its comparison doubtful is told to `warn` too."""
-    style = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
-    script = (_TEMPLATES / "script.js").read_text(encoding="utf-8")
     devices = cmp.order([d for s in sessions for d in s.devices])
     if len(sessions) == 1:
         # Within one session a device is looked for by its index.
@@ -148,10 +127,8 @@ def render(
         warn(doubt)
     all_rows = [row for d in devices for row in _rows_of(d)]
     most_cases = MOST_CASES_OF_MANY if comparison and cmp.generations(devices) > MOST_GENERATIONS else MOST_CASES
-    return _template().render(
-        policy=policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
+    return frame.filled(
+        "page.html.j2",
         title=_title(sessions, devices),
         sessions=sessions,
         several=several,
@@ -201,18 +178,6 @@ def render(
         cases_left_out=len(all_rows[most_cases:]),
         missing=MISSING,
         library_versions_of=library_versions,
-    )
-
-
-def policy(style: str, script: str) -> str:
-    """Forbids everything but the style and the script given; inline `style=` is blocked too."""
-
-    def digest(text: str) -> str:
-        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-    return (
-        f"default-src 'none'; style-src 'sha256-{digest(style)}'; "
-        f"script-src 'sha256-{digest(script)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 

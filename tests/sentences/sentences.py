@@ -88,6 +88,7 @@ TESTS = {
     "doctor_programs_test": "ProgramVerdict.*:FrameworkInstalledTwice.*:*Python*",
     "summary_test": "*",
     "gap_test": "*",
+    "fleet_test": "FleetFindings.*",
 }
 
 
@@ -146,6 +147,7 @@ SENTENCES_IN = [
         "doctor/compatibility": "*_causes framework_question python_packages",
         "summary": "*causes session_findings case_rates ceiling fallback selections device_answers job_answer adviser",
         "gap": "gap gap_answers",
+        "fleet": "fleet_findings",
     }.items()
     for name in names.split()
 ]

@@ -22,6 +22,7 @@
 #include "harness/rules/two_sessions.h"
 #include "harness/stats/modes.h"
 #include "harness/stats/padding_gains.h"
+#include "harness/stats/nested_effects.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
 #include "harness/stats/trend.h"
@@ -90,6 +91,20 @@ Json describe(const Groups& groups) {
   out["lag1"] = json(lag1_autocorrelation(in_order));
   out["median_interval"] = json(median_interval(sorted));
   return out;
+}
+
+/// The first group has how many devices each host has; the others are the devices' values.
+Json describe_nested_effects(const Groups& groups) {
+  std::vector<Groups> hosts;
+  std::size_t next = 1;
+  for (const double devices : groups[0]) {
+    Groups& host = hosts.emplace_back();
+    for (int i = 0; i < static_cast<int>(devices); ++i) host.push_back(groups.at(next++));
+  }
+  const NestedEffects effects = nested_effects(hosts);
+  return {{"host", json(effects.host)},
+          {"device", json(effects.device)},
+          {"run", json(effects.run)}};
 }
 
 Json describe_effects(const Groups& groups) {
@@ -241,6 +256,7 @@ std::function<Json(const Groups&)> seconds_of(std::function<Json(const Groups&)>
 const std::map<std::string, std::function<Json(const Groups&)>> kFunctions = {
     {"describe", describe},
     {"random_effects", describe_effects},
+    {"nested_effects", describe_nested_effects},
     {"seconds of random_effects", seconds_of(describe_effects)},
     {"lognormal_cv", [](const Groups& groups) { return json(lognormal_cv(groups[0][0])); }},
     {"dip", [](const Groups& groups) { return json(dip(sorted(groups[0])).value); }},
