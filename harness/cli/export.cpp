@@ -11,6 +11,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/mistakes.h"
 #include "harness/cli/page.h"
+#include "harness/cli/parquet_export.h"
 #include "harness/core/output_file.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
@@ -196,6 +197,11 @@ constexpr ExportFormat kFormats[] = {
      "devices, runs, summary, details and every sample, as RFC 4180",
      "results/tonight --format csv -o tonight-csv",
      export_csv},
+    {"parquet",
+     "tables and samples by date and node, for DuckDB, pandas and Spark; added to the folder, by "
+     "pyarrow",
+     "results/tonight --format parquet -o fleet",
+     export_parquet},
     {"chrome-trace",
      "the kept events, for Perfetto and Holistic Trace Analysis",
      "results/my-job --format chrome-trace -o my-job.json.gz",
@@ -230,11 +236,11 @@ void add_export(CLI::App& app, Action& action) {
          names)
       ->capture_default_str();
   command
-      ->add_option(
-          "-o,--output",
-          options->output,
-          "Folder to write, new or empty; of a chrome-trace also a .json or .json.gz; of a "
-          "gmtrace also a .csv or .csv.gz; of google-benchmark a file")
+      ->add_option("-o,--output",
+                   options->output,
+                   "Folder to write, new or empty, of parquet also one that has some; of a "
+                   "chrome-trace also a .json or .json.gz; of a "
+                   "gmtrace also a .csv or .csv.gz; of google-benchmark a file")
       ->required();
   command->footer(fmt::format("Example: {}", fmt::join(examples, "\n         ")));
   command->callback([options, &action] {

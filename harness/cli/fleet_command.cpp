@@ -14,9 +14,12 @@
 #include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/text.h"
+#include "harness/device/facts.h"
 #include "harness/fleet/fleet_plan.h"
 #include "harness/run/filter.h"
+#include "harness/run/planner.h"
 #include "harness/run/process.h"
+#include "harness/run/progress.h"
 
 namespace launchgap::cli {
 namespace {
@@ -29,6 +32,34 @@ struct FleetCommandOptions {
   std::string filter;
   fleet::PlanSettings settings;
 };
+
+/// How long one session takes on a node with so many GPUs, of a model of which nothing is known.
+double seconds_of_node(const FleetCommandOptions& options, int gpus) {
+  std::vector<DeviceFacts> devices;
+  for (int i = 0; i < gpus; ++i) devices.push_back(unknown_gpu(i));
+  PlanRequest request;
+  request.profile = parse_profile(options.profile);
+  request.filter = options.filter;
+  request.runs = 1;
+  return plan_cases(devices, request).seconds();
+}
+
+/// What it costs that GPUs of a node wait for each other.
+std::string cost_text(const FleetCommandOptions& options) {
+  const auto& nodes = options.settings.plan.nodes;
+  const int most = std::ranges::max(nodes, {}, &fleet::PlannedNode::gpus).gpus;
+  const double of_node = seconds_of_node(options, most), of_one = seconds_of_node(options, 1);
+  std::string text = fmt::format("A session of a node with {} takes about {}",
+                                 counted(static_cast<std::uint64_t>(most), "GPU"),
+                                 duration_text(of_node));
+  if (most > 1)
+    text += fmt::format(
+        ", of one GPU alone {}: launches and allocations are timed one GPU after the other, the "
+        "rest "
+        "side by side",
+        duration_text(of_one));
+  return text + fmt::format(". Slurm's limit is {} (--time).", options.settings.time);
+}
 
 ExitCode plan(FleetCommandOptions options) {
   fleet::PlanSettings& settings = options.settings;
@@ -57,16 +88,18 @@ ExitCode plan(FleetCommandOptions options) {
   }
   std::ranges::move(settings.run, std::back_inserter(run));
   settings.run = std::move(run);
+  const std::string cost = cost_text(options);
   fleet::write_plan(options.folder, settings);
   const int gpus = std::accumulate(
       settings.plan.nodes.begin(), settings.plan.nodes.end(), 0, [](int sum, const auto& node) {
         return sum + node.gpus;
       });
-  answer("{} with {}, {} of each: {}\nSubmit a night with {}/submit\n",
+  answer("{} with {}, {} of each: {}\n{}\nSubmit a night with {}/submit\n",
          counted(settings.plan.nodes.size(), "node"),
          counted(static_cast<std::uint64_t>(gpus), "GPU"),
          counted(static_cast<std::uint64_t>(settings.plan.replicates), "session"),
          options.folder,
+         wrapped(cost, 0),
          options.folder);
   return ExitCode::done;
 }

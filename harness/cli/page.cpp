@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "harness/cli/python_package.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
@@ -22,25 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestPage = std::size_t{1} << 31;
 
-/// The folder that holds `reports/` and `data/`: the package's share folder, or the checkout above
-/// build/bin.
-fs::path resource_root() {
-  const fs::path bin = fs::path(own_executable()).parent_path();
-  std::error_code ignored;
-  for (const fs::path& root : {bin / "../share/launchgap", bin / "../.."}) {
-    if (fs::exists(root / "reports/launchgap_report/__main__.py", ignored))
-      return fs::weakly_canonical(root);
-  }
-  throw Error("the page cannot be made: the folder reports/ is not beside {}", bin.string());
-}
-
-std::string python(const fs::path& root) {
-  if (const char* own = std::getenv("LAUNCHGAP_PYTHON"); own && *own) return own;
-  const fs::path venv = root / ".venv/bin/python3";
-  std::error_code ignored;
-  return fs::exists(venv, ignored) ? venv.string() : "python3";
-}
-
 /// Of a table that others have published a page shows the beginning: what it says of them all is
 /// said in the comparison's tables.
 std::size_t rows_on_page(const SessionData& session) {
@@ -54,6 +36,17 @@ double page_limit_s() {
   const char* const chosen = std::getenv("LAUNCHGAP_PAGE_TIMEOUT");
   const double seconds = chosen ? std::strtod(chosen, nullptr) : 0;
   return seconds > 0 ? seconds : kLimitS;
+}
+
+/// Throws Error unless there is a page.
+void check_drawn(const ProcessEnd& end, const std::string& python) {
+  if (end.exit_code == ProgramOutcome::kNotFound)
+    throw Error(
+        "the page cannot be made: there is no {} to run; install Python 3 with matplotlib "
+        "and jinja2 (in a checkout, scripts/setup does)",
+        python);
+  if (!end.clean())
+    throw Error("the page was not made (the line above says why); {} {}", python, end.text());
 }
 
 /// The tables of a page, in a temporary folder, and the Python that draws it.
@@ -85,38 +78,21 @@ class PageInMaking {
   void draw() {
     const fs::path page = scratch_.path() / "page.html";
     add_argument("-o", page);
-    ProgramRequest request;
-    request.arguments = arguments_;
-    // Its linear algebra is small, and where memory is short OpenBLAS waits for ever for its
-    // threads. Files of the folder in which one stands are not Python's modules.
-    request.environment = {{"PYTHONPATH", (root_ / "reports").string()},
-                           {"PYTHONSAFEPATH", "1"},
-                           {"OPENBLAS_NUM_THREADS", "1"},
-                           {"PYTHONDONTWRITEBYTECODE", "1"},
-                           {"TMPDIR", scratch_.path().string()}};
+    ProgramRequest request = package_.request("launchgap_report", arguments_, scratch_.path());
     request.limit_s = page_limit_s();
     const ProgramOutcome outcome = run_program(request);
     stop_if_asked();
     if (outcome.late)
       throw Error("the page was not drawn within {:g} s (LAUNCHGAP_PAGE_TIMEOUT)", request.limit_s);
-    if (outcome.end.exit_code == ProgramOutcome::kNotFound)
-      throw Error(
-          "the page cannot be made: there is no {} to run; install Python 3 with matplotlib "
-          "and jinja2 (in a checkout, scripts/setup does)",
-          arguments_[0]);
-    if (!outcome.end.clean()) {
-      throw Error("the page was not made (the line above says why); {} {}",
-                  arguments_[0],
-                  outcome.end.text());
-    }
+    check_drawn(outcome.end, request.arguments[0]);
     write_file(output_, InputFile(page).text(kLargestPage));
   }
 
  private:
-  const fs::path root_ = resource_root();
+  const PythonPackage package_;
   const fs::path output_;
   const TemporaryFolder scratch_;
-  std::vector<std::string> arguments_ = {python(root_), "-m", "launchgap_report"};
+  std::vector<std::string> arguments_;
 };
 
 }  // namespace

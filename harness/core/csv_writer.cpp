@@ -48,6 +48,10 @@ void CsvWriter::row(const std::vector<std::string>& cells) {
   out_.write(line_);
 }
 
+void CsvWriter::mark_end() {
+  out_.write("\r\n");
+}
+
 void CsvWriter::commit() {
   out_.commit();
 }

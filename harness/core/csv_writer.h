@@ -18,6 +18,8 @@ class CsvWriter {
   CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& header);
   /// Throws std::logic_error unless the row has as many cells as the header.
   void row(const std::vector<std::string>& cells);
+  /// An empty line, by which the reader of a pipe knows that all of it came.
+  void mark_end();
   void commit();
 
  private:

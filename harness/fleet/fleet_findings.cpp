@@ -15,7 +15,7 @@
 namespace launchgap::fleet {
 namespace {
 
-constexpr std::size_t kMostNamed = 10;
+constexpr std::size_t kMostFindingsNamed = 10;
 
 /// "NVIDIA H100 (n3, 0000:07:00.0)".
 std::string label_of(const FleetDeviceRow& device) {
@@ -106,14 +106,14 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::string>& ex
   std::ranges::stable_sort(found, std::greater<>(), [](const auto& one) { return one.first; });
   std::vector<Finding> findings;
   for (auto& [times, finding] : found) {
-    if (findings.size() < kMostNamed) {
+    if (findings.size() < kMostFindingsNamed) {
       findings.push_back(std::move(finding));
       continue;
     }
     Finding rest = begin("fleet-nodes", Severity::distorts);
     rest.subject = "session";
     rest.sentence = fmt::format("{} more are slower as a whole than the others.",
-                                counted(found.size() - kMostNamed, "node"));
+                                counted(found.size() - kMostFindingsNamed, "node"));
     rest.evidence.emplace_back("fleet_outliers.csv has all of their devices");
     findings.push_back(std::move(rest));
     break;
@@ -130,11 +130,11 @@ std::vector<Finding> slow_devices(const FleetRows& rows, const std::set<std::str
   std::ranges::sort(odd, {}, [](const FleetDeviceRow* device) { return *device->place; });
   std::vector<Finding> findings;
   for (const FleetDeviceRow* device : odd) {
-    if (findings.size() == kMostNamed) {
+    if (findings.size() == kMostFindingsNamed) {
       Finding rest = begin("fleet-devices", Severity::distorts);
       rest.subject = "session";
       rest.sentence = fmt::format("{} more are slower than the others of their kind.",
-                                  counted(odd.size() - kMostNamed, "device"));
+                                  counted(odd.size() - kMostFindingsNamed, "device"));
       rest.evidence.emplace_back("fleet_devices.csv has them by place");
       findings.push_back(std::move(rest));
       break;

@@ -42,6 +42,8 @@ pid_t start(const ProgramRequest& request) {
   const pid_t parent = getpid();
   const std::string printed = request.printed.string();
   const pid_t pid = fork();
+  // Whoever writes to it is to notice that nobody reads any more.
+  if (pid != 0 && request.input >= 0) close(request.input);
   if (pid < 0) throw Error(with_errno(fmt::format("{} cannot be started", arguments[0])));
   if (pid > 0) {
     setpgid(pid, pid);
@@ -50,7 +52,11 @@ pid_t start(const ProgramRequest& request) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   restore_broken_pipes();  // ignored here, and `yes | head` relies on ending by it
-  if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) dup2(null, STDIN_FILENO);
+  if (request.input >= 0) {
+    dup2(request.input, STDIN_FILENO);
+  } else if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) {
+    dup2(null, STDIN_FILENO);
+  }
   if (!printed.empty()) {
     const int file = open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) _exit(ProgramOutcome::kNotFound);

@@ -24,6 +24,7 @@ struct ProgramRequest {
   double grace_s = 0;
   bool answers_to_error = false;  // what it prints on standard output goes to standard error
   std::filesystem::path printed;  // if set: a new file that has all that it prints
+  int input = -1;                 // the end of a pipe that it reads, closed here once it is started
 };
 
 struct ProgramOutcome {
@@ -33,9 +34,10 @@ struct ProgramOutcome {
   bool late = false;
 };
 
-/// It reads nothing, prints where this process does unless `printed` is set, and has a group of its
-/// own, so that Ctrl-C reaches launchgap alone; and it ends with launchgap. Throws Error if the
-/// system has no more processes. A caller that watches for signals asks stop_signal afterwards.
+/// It reads nothing but `input`, prints where this process does unless `printed` is set, and has a
+/// group of its own, so that Ctrl-C reaches launchgap alone; and it ends with launchgap. Throws
+/// Error if the system has no more processes. A caller that watches for signals asks stop_signal
+/// afterwards.
 ProgramOutcome run_program(const ProgramRequest& request);
 
 /// The last 4 KiB of what a program printed into `printed`; empty if there is no such file.

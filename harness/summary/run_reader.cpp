@@ -217,6 +217,7 @@ class FileReader {
         if (std::ranges::find(data.metric_order, block.metrics[m]) == data.metric_order.end()) {
           data.metric_order.push_back(block.metrics[m]);
         }
+        if (!read_.samples) continue;
         std::vector<double>& all = data.samples[block.metrics[m]][run_.replicate];
         const std::size_t before = all.size();
         std::ranges::copy_if(block.values[m], std::back_inserter(all), [](double value) {

@@ -342,7 +342,9 @@ SessionRecord read_session_record(const fs::path& folder) {
   }
 }
 
-SessionData read_session(const fs::path& folder) {
+namespace {
+
+SessionData read_own(const fs::path& folder, bool samples) {
   SessionData session;
   SessionRecord record = begin_session(session, folder);
   if (record.parts) {
@@ -353,13 +355,46 @@ SessionData read_session(const fs::path& folder) {
   std::vector<PatternOrigin> patterns = std::move(record.patterns);
   const std::optional<PublishedSheets> published = std::move(record.published);
   take_own_record(session, std::move(record));
-  const bool could_read = read_runs(session, folder, {});
+  RunsRead read;
+  read.samples = samples;
+  const bool could_read = read_runs(session, folder, std::move(read));
   drop_failed_samples(session);
   add_planned_cases(session, plan, could_read ? "" : "its records cannot be read");
   read_replays(session);
   read_patterns(session, folder, patterns);
   if (published) read_published(session, *published);
   return session;
+}
+
+}  // namespace
+
+SessionData read_session(const fs::path& folder) {
+  return read_own(folder, true);
+}
+
+SessionData read_session_runs(const fs::path& folder) {
+  return read_own(folder, false);
+}
+
+void each_run_with_samples(const SessionData& session,
+                           const std::function<void(const SessionData&)>& take) {
+  std::map<std::tuple<std::string, std::string, ProcessConfig, int>, std::vector<fs::path>> files;
+  for (const RunInfo& run : session.runs)
+    files[{run.device, run.arm, run.process_config, run.replicate}].push_back(
+        records_path(session, run));
+  for (const auto& [key, attempts] : files) {
+    SessionData one;
+    one.id = session.id;
+    one.folder = session.folder;
+    RunsRead read;
+    for (const fs::path& file : attempts) read_run(one, read, file);
+    for (auto& [case_key, data] : one.cases) {
+      const auto known = session.cases.find(case_key);
+      if (known != session.cases.end()) data.outcomes = known->second.outcomes;
+    }
+    drop_failed_samples(one);
+    take(one);
+  }
 }
 
 SessionData read_session_facts(const fs::path& folder) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -242,6 +243,15 @@ SessionData read_session(const std::filesystem::path& folder);
 /// The same without what was measured, and so without cases and runs: the devices, what the doctor
 /// found, and of sessions that were put together which they are and what is missing.
 SessionData read_session_facts(const std::filesystem::path& folder);
+
+/// The same without its samples: its cases have outcomes, and no values. Not of sessions that were
+/// put together.
+SessionData read_session_runs(const std::filesystem::path& folder);
+
+/// What each run of such a session measured, one after the other, so that the samples of one run
+/// alone are in memory: `take` gets a session of that run, with the cases that gave a result.
+void each_run_with_samples(const SessionData& session,
+                           const std::function<void(const SessionData&)>& take);
 
 // --- The replays of allocations that a session has kept ---
 
