@@ -74,8 +74,8 @@ void ProcessConfig::take(std::string_view setting) {
     take_as(observer_, kLevels);
     is_observer_ = true;
   }
-  if (name == "gpus" && value == "2") {
-    gpus_ = 2;
+  if (name == "gpus" && (value == "2" || value == "all")) {
+    gpus_ = value == "2" ? 2 : kAllGpus;
     known = true;
   }
   // Which ones there are, only those know that have them.

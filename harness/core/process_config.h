@@ -50,7 +50,10 @@ class ProcessConfig {
   /// for that (harness/device/code_levels.h).
   const std::optional<std::string>& code() const { return code_; }
   /// How many GPUs the process sees: its own, and those that another one works on meanwhile.
+  static constexpr int kAllGpus = 1 << 20;
   int gpus() const { return gpus_; }
+  /// It sees all of the session.
+  bool sees_all_gpus() const { return gpus_ == kAllGpus; }
   /// Where only what shows the observer effect runs: at which level of tracing. Such processes have
   /// equal content, and are compared with each other and with nothing else.
   std::optional<TraceLevel> observer() const { return observer_; }

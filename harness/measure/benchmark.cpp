@@ -218,6 +218,12 @@ BenchmarkBuilder& BenchmarkBuilder::needs_two_gpus(std::function<bool(const Case
   return *this;
 }
 
+BenchmarkBuilder& BenchmarkBuilder::needs_all_gpus() {
+  benchmark_.settings.push_back(
+      {"gpus", [](const CaseName&) -> std::optional<std::string> { return "all"; }});
+  return *this;
+}
+
 BenchmarkBuilder& BenchmarkBuilder::in_fresh_processes(std::function<int(Profile)> processes) {
   benchmark_.fresh_process = true;
   benchmark_.processes = std::move(processes);

@@ -25,6 +25,7 @@
 #include "harness/core/block.h"
 #include "harness/core/case_name.h"
 #include "harness/core/choice.h"
+#include "harness/core/device_skew.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/core/result_bits.h"
@@ -59,6 +60,9 @@ class Case {
   virtual std::vector<Choice> choices() const { return {}; }
   /// Where the case compared the bits of results: what came of it.
   virtual std::optional<ResultBits> bits() const { return std::nullopt; }
+  /// Where the case had several devices do a step at once: when each was ready, after the last
+  /// sample.
+  virtual std::optional<DeviceSkew> skew() const { return std::nullopt; }
   /// Processes that the case has on the device itself, beside this one.
   virtual int processes() const { return 0; }
   /// What did the work, for the reader of a ratio: library, call, algorithm.
@@ -220,6 +224,9 @@ class BenchmarkBuilder {
   /// The cases for which it is so run in processes that see a second GPU, where the session has
   /// one; else not at all.
   BenchmarkBuilder& needs_two_gpus(std::function<bool(const CaseName&)> needs);
+  /// Its cases run once per kind of device, on the first of the session, in processes that see all
+  /// of them.
+  BenchmarkBuilder& needs_all_gpus();
   /// Each case has processes to itself, which do nothing else, and each process takes one sample
   /// unless `samples` follows. Needs a process_axis.
   BenchmarkBuilder& in_fresh_processes(std::function<int(Profile)> processes);

@@ -365,6 +365,7 @@ class MeasuredRun {
       }
     }
     prepared->verify_timed_work();
+    if (const auto skew = prepared->skew()) writer_.write(record_to_json(*skew));
   }
 
   /// Between blocks: after block `block`, -1 before the first. `own_processes` that the case has on

@@ -83,7 +83,14 @@ std::vector<Workload> traced_twins(const Workload& plain, bool with_observer_eff
 
 Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& request) {
   const Filter filter(request.filter);
-  const auto has = [&](const DeviceFacts& device, int gpus) {
+  const auto has = [&](const DeviceFacts& device, const ProcessConfig& process_config) {
+    const int gpus = process_config.gpus();
+    if (process_config.sees_all_gpus()) {
+      const auto first = std::ranges::find_if(devices, [&](const DeviceFacts& other) {
+        return other.usable && other.backend == device.backend;
+      });
+      return first != devices.end() && first->uuid == device.uuid;
+    }
     return gpus == 1 || std::ranges::count_if(devices, [&](const DeviceFacts& other) {
                           return other.usable && other.backend == device.backend;
                         }) >= gpus;
@@ -93,7 +100,7 @@ Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& requ
   for (const DeviceFacts& device : devices) {
     const bool traced = is_gpu(device) ? request.trace_gpus : request.trace_host;
     for (Workload& workload : workloads_of(device, request.profile, filter)) {
-      if (!has(device, workload.process_config.gpus())) continue;
+      if (!has(device, workload.process_config)) continue;
       if (workload.replicates == 0 || request.runs) workload.replicates = usual;
       // The host's products have no kernels to tell apart: quick saves that time.
       const bool products = workload.process_config.family() == "matmul" ||

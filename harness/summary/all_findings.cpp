@@ -13,6 +13,7 @@
 #include "harness/summary/pattern_findings.h"
 #include "harness/summary/selections.h"
 #include "harness/summary/session_findings.h"
+#include "harness/summary/skew.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
@@ -53,6 +54,7 @@ std::vector<Finding> all_findings(const TableInputs& inputs) {
   add(selection_findings(session));
   add(layout_findings(session));
   add(bits_findings(session));
+  add(skew_findings(session));
   add(cliff_findings(session));
   add(causes(session));
   add(advice(session, inputs.rows));

@@ -243,6 +243,7 @@ const std::vector<Table>& all_tables() {
       ceilings_table(),
       bits_table(),
       cliffs_table(),
+      skew_table(),
       gap_devices_table(),
       gap_ratios_table(),
       gap_recorded_table(),

@@ -91,6 +91,10 @@ class FileReader {
       auto record = fields_from_json<ResultBits>(json);
       CaseName::parse(record.case_name);  // or throw
       session_.bits.push_back({run_.device, run_.arm, run_.replicate, std::move(record)});
+    } else if (kind == DeviceSkew::kName) {
+      auto record = fields_from_json<DeviceSkew>(json);
+      CaseName::parse(record.case_name);  // or throw
+      session_.skews.push_back({run_.device, run_.arm, run_.replicate, std::move(record)});
     } else if (kind == TelemetryRecord::kName) {
       const auto record = fields_from_json<TelemetryRecord>(json);
       session_.telemetry.push_back({run_.device,

@@ -11,6 +11,7 @@
 
 #include "harness/core/case_name.h"
 #include "harness/core/choice.h"
+#include "harness/core/device_skew.h"
 #include "harness/core/finding.h"
 #include "harness/core/metric.h"
 #include "harness/core/process_config.h"
@@ -158,6 +159,13 @@ struct BitsInfo {
   ResultBits bits;
 };
 
+/// When each of several devices was ready with its steps, in one process.
+struct SkewInfo {
+  std::string device, arm;  // the first of them
+  int replicate = 0;
+  DeviceSkew skew;
+};
+
 struct CaseData {
   std::string method;
   std::map<int, CaseOutcome> outcomes;    // by replicate
@@ -198,6 +206,7 @@ struct SessionData {
   std::vector<TelemetryInfo> telemetry;
   std::vector<ChoiceInfo> choices;
   std::vector<BitsInfo> bits;
+  std::vector<SkewInfo> skews;
   std::vector<TraceInfo> traces;
   std::vector<RecordingInfo> recordings;
   std::vector<SlowSampleInfo> slow_samples;

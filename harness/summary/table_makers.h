@@ -26,6 +26,9 @@ Table selections_table();
 // equal_bits.cpp: whether results have the same bits
 Table bits_table();
 
+// skew.cpp: which of several devices keeps the others waiting
+Table skew_table();
+
 // cliffs.cpp: sizes that take longer than larger ones
 Table cliffs_table();
 

@@ -35,6 +35,7 @@ from . import (
     recorded,
     replays,
     sequence,
+    skew,
     slow_causes,
     timelines,
 )
@@ -55,6 +56,7 @@ SECTIONS = (
     observer,
     blocking,
     interference,
+    skew,
     patterns,
     cliffs,
     kernels,

@@ -238,6 +238,15 @@ def test_a_night_with_a_dead_task_a_drained_node_and_a_slow_gpu(slurm):
     assert "NVIDIA H100 80GB HBM3 (n3, 0000:02:00.0)" in page
     assert len(table(slurm.folder / "csv" / "sessions.csv")) == 21
     assert {row["node"] for row in table(merged / "runs.csv")} == {"n1", "n2", "n3", "n5"}
+    # The fleet's page, which so few devices have for the asking, names the same three.
+    fleet = slurm.folder / "fleet.html"
+    launchgap("report", merged, "--fleet", "-o", fleet, "--json", slurm.folder / "fleet.json", code=0)
+    said = json.loads((slurm.folder / "fleet.json").read_text())
+    assert {f["subject"] for f in said["findings"] if f["code"].startswith("fleet-d")} == {uuid("n3", 1)}
+    assert not [f for f in said["findings"] if f["code"].startswith("fleet-n")]
+    assert [(m["node"], m["device_id"] or "", m["reason"]) for m in said["missing"]] == missing
+    page = fleet.read_text(encoding="utf-8")
+    assert "bad fan" in page and "it was killed before its end" in page
 
 
 def test_the_health_check_drains_a_node_with_the_reason(tmp_path):

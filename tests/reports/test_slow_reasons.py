@@ -95,3 +95,27 @@ def test_what_differs_between_runs_is_said_with_its_chance(tmp_path: Path) -> No
     (section,) = draw(tmp_path, run_factors=rows).all("section", id="slow-causes")
     assert cells(section) == [[IDLE, "api_ns", "cpus", "91 %", "9", "1"]]
     assert "1 more may be chance" in section.words
+
+
+def test_who_keeps_the_others_waiting(tmp_path: Path) -> None:
+    row = {"case": "device/skew/work:compute/threads:one", "skew_valid": "true", "runs": 3, "steps": 300, "host_ns": 3000}
+    row |= {"uncertainty_ns": 4000, "together": 1.01, "lateness": "one", "cause": "device", "late_share": 0.9}
+    rows = [
+        row | {"member": "GPU-other", "last": 30, "work_ns": 1e6, "late_ns": -80000, "relative_score": 1, "late": "false"},
+        row | {"member": "GPU-<b>", "last": 270, "work_ns": 1.08e6, "late_ns": 8e4, "relative_score": 0.93, "late": "true"},
+    ]
+    (section,) = draw(tmp_path, skew=rows).all("section", id="skew")
+    assert "2 devices, compute: one thread launches on all in turn" in section.words
+    assert "No lateness below 4.00 µs is told" in section.words
+    assert [line[0] for line in cells(section)] == ["GPU-other", "GPU-<b>"]
+    assert cells(section)[1][1:] == ["270 of 300", "3.00 µs", "1.08 ms", "80.0 µs", "1.01×", "0.93", "late: device"]
+    assert cells(section)[0][4] == "−80.0 µs"
+
+
+def test_one_gpu_says_that_it_means_nothing(tmp_path: Path) -> None:
+    row = {"case": "device/skew/work:copy/threads:one", "skew_valid": "false", "runs": 3, "steps": 300, "last": 150}
+    row |= {"host_ns": 3000, "work_ns": 1e6, "late_ns": 0, "uncertainty_ns": 4000, "lateness": "none", "late": "false"}
+    rows = [row | {"member": f"GPU-1 stream {i}"} for i in range(2)]
+    (section,) = draw(tmp_path, skew=rows).all("section", id="skew")
+    assert "means nothing else" in section.words
+    assert [line[0] for line in cells(section)] == ["GPU-1, stream 0", "GPU-1, stream 1"]

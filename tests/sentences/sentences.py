@@ -145,7 +145,7 @@ SENTENCES_IN = [
         "doctor/rules": "*",
         "doctor/programs": "program_findings program_verdict",
         "doctor/compatibility": "*_causes framework_question python_packages",
-        "summary": "*causes session_findings case_rates ceiling fallback selections device_answers job_answer adviser",
+        "summary": "*causes session_findings skew case_rates ceiling fallback selections device_answers job_answer adviser",
         "gap": "gap gap_answers",
         "fleet": "fleet_findings",
     }.items()

@@ -1,0 +1,167 @@
+#include "harness/rules/who_is_late.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <boost/math/distributions/binomial.hpp>
+
+#include "harness/stats/stats.h"
+
+namespace launchgap::rules {
+namespace {
+
+constexpr double kChance = 0.01;
+
+/// Whether `hits` of `steps` are more than one of n would have by chance, for all n at once.
+bool beyond_chance(std::size_t hits, std::size_t steps, std::size_t n) {
+  if (hits == 0 || steps == 0) return false;
+  const boost::math::binomial trials(static_cast<double>(steps), 1.0 / static_cast<double>(n));
+  const double at_least = cdf(complement(trials, static_cast<double>(hits) - 1));
+  return at_least < kChance / static_cast<double>(n);
+}
+
+double median_of(const std::vector<double>& values) {
+  return stats::median(values).value_or(0);
+}
+
+/// The median of the values but the own one.
+double of_others(const std::vector<double>& values, std::size_t own) {
+  std::vector<double> others = values;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(own));
+  return median_of(others);
+}
+
+class Judge {
+ public:
+  Judge(std::span<const StepTimes> devices, double uncertainty)
+      : devices_(devices), uncertainty_(uncertainty), steps_(devices[0].host.size()) {
+    for (const StepTimes& device : devices) {
+      std::vector<double>& own = times_.emplace_back();
+      for (std::size_t s = 0; s < steps_; ++s) own.push_back(device.host[s] + device.work[s]);
+      medians_.push_back(median_of(own));
+      hosts_.push_back(median_of(device.host));
+      works_.push_back(median_of(device.work));
+    }
+    found_.last.assign(devices.size(), 0);
+    for (std::size_t s = 0; s < steps_; ++s) {
+      std::size_t last = 0;
+      for (std::size_t d = 1; d < times_.size(); ++d) {
+        if (times_[d][s] > times_[last][s]) last = d;
+      }
+      ++found_.last[last];
+    }
+  }
+
+  WhoIsLate judge() {
+    if (!one()) at_times();
+    return std::move(found_);
+  }
+
+ private:
+  bool one() {
+    const auto largest = std::ranges::max_element(medians_);
+    const auto who = static_cast<std::size_t>(largest - medians_.begin());
+    const double others = of_others(medians_, who), late = *largest - others;
+    if (late <= std::max(uncertainty_, kLeastLateAlways * others)) return false;
+    if (2 * found_.last[who] < steps_ || !beyond_chance(found_.last[who], steps_, times_.size()))
+      return false;
+    found_.lateness = Lateness::one;
+    found_.who = who;
+    found_.late_ns = late;
+    found_.late_share = static_cast<double>(found_.last[who]) / static_cast<double>(steps_);
+    found_.by_host = hosts_[who] - of_others(hosts_, who) > works_[who] - of_others(works_, who);
+    return true;
+  }
+
+  void at_times() {
+    std::vector<double> away;
+    for (std::size_t d = 0; d < times_.size(); ++d) {
+      for (const double time : times_[d]) away.push_back(std::abs(time - medians_[d]));
+    }
+    const double far = std::max(
+        {uncertainty_, kLeastLateAtTimes * median_of(medians_), 5 * 1.4826 * median_of(away)});
+    std::vector<std::size_t> hits(times_.size(), 0);
+    std::vector<double> late;
+    std::size_t by_host = 0;
+    for (std::size_t s = 0; s < steps_; ++s) {
+      std::size_t who = 0;
+      for (std::size_t d = 1; d < times_.size(); ++d) {
+        if (times_[d][s] - medians_[d] > times_[who][s] - medians_[who]) who = d;
+      }
+      const double by = times_[who][s] - medians_[who];
+      if (by <= far) continue;
+      ++hits[who];
+      late.push_back(by);
+      if (devices_[who].host[s] - hosts_[who] > devices_[who].work[s] - works_[who]) ++by_host;
+    }
+    const double share = static_cast<double>(late.size()) / static_cast<double>(steps_);
+    if (late.size() < kLeastLateCount || share < kLeastLateSteps) return;
+    found_.lateness = Lateness::at_times;
+    found_.late_ns = median_of(late);
+    found_.late_share = share;
+    found_.by_host = 2 * by_host > late.size();
+    const auto most = std::ranges::max_element(hits);
+    if (2 * *most >= late.size() && beyond_chance(*most, late.size(), times_.size()))
+      found_.who = static_cast<std::size_t>(most - hits.begin());
+  }
+
+  std::span<const StepTimes> devices_;
+  double uncertainty_;
+  std::size_t steps_;
+  std::vector<std::vector<double>> times_;
+  std::vector<double> medians_, hosts_, works_;  // by device
+  WhoIsLate found_;
+};
+
+}  // namespace
+
+std::string_view name_of(Lateness lateness) {
+  switch (lateness) {
+    case Lateness::none:
+      return "none";
+    case Lateness::one:
+      return "one";
+    case Lateness::at_times:
+      return "at-times";
+  }
+  return "";
+}
+
+WhoIsLate who_is_late(std::span<const StepTimes> devices, double uncertainty) {
+  WhoIsLate nothing;
+  nothing.last.assign(devices.size(), 0);
+  if (devices.size() < 2) return nothing;
+  const std::size_t steps = devices[0].host.size();
+  const auto is_whole = [steps](const StepTimes& device) {
+    return device.host.size() == steps && device.work.size() == steps;
+  };
+  if (steps == 0 || !std::ranges::all_of(devices, is_whole)) return nothing;
+  return Judge(devices, uncertainty).judge();
+}
+
+WhoIsLate in_each(std::span<const WhoIsLate> processes) {
+  WhoIsLate all;
+  if (processes.empty()) return all;
+  const WhoIsLate& first = processes.front();
+  all.last.assign(first.last.size(), 0);
+  std::vector<double> late, shares;
+  bool agree = true;
+  for (const WhoIsLate& one : processes) {
+    agree = agree && one.lateness == first.lateness && one.who == first.who &&
+            one.by_host == first.by_host;
+    late.push_back(one.late_ns);
+    shares.push_back(one.late_share);
+    for (std::size_t d = 0; d < std::min(all.last.size(), one.last.size()); ++d)
+      all.last[d] += one.last[d];
+  }
+  if (!agree || first.lateness == Lateness::none) return all;
+  all.lateness = first.lateness;
+  all.who = first.who;
+  all.by_host = first.by_host;
+  all.late_ns = median_of(late);
+  all.late_share = median_of(shares);
+  return all;
+}
+
+}  // namespace launchgap::rules

@@ -1,0 +1,277 @@
+#include "harness/summary/skew.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/text.h"
+#include "harness/rules/scores.h"
+#include "harness/stats/stats.h"
+#include "harness/summary/session_findings.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+namespace {
+
+using Processes = std::vector<const DeviceSkew*>;
+
+std::vector<double> numbers(const std::vector<std::int64_t>& whole) {
+  return {whole.begin(), whole.end()};
+}
+
+bool same_members(const DeviceSkew& a, const DeviceSkew& b) {
+  return std::ranges::equal(a.members, b.members, {}, &SkewMember::name, &SkewMember::name);
+}
+
+/// Every member has the same steps, in both parts.
+bool is_whole(const DeviceSkew& skew) {
+  const std::size_t steps = skew.members.empty() ? 0 : skew.members.front().host_ns.size();
+  return steps > 0 && std::ranges::all_of(skew.members, [steps](const SkewMember& member) {
+           return member.host_ns.size() == steps && member.work_ns.size() == steps;
+         });
+}
+
+/// The whole processes of each case that had the same members as the first.
+std::map<std::pair<std::string, CaseName>, Processes> processes_by_case(
+    const SessionData& session) {
+  std::map<std::pair<std::string, CaseName>, Processes> all;
+  for (const SkewInfo& info : session.skews) {
+    if (!is_whole(info.skew)) continue;
+    Processes& processes = all[{info.device, CaseName::parse(info.skew.case_name)}];
+    if (processes.empty() || same_members(*processes.front(), info.skew))
+      processes.push_back(&info.skew);
+  }
+  return all;
+}
+
+rules::WhoIsLate judge(const Processes& processes) {
+  std::vector<rules::WhoIsLate> found;
+  for (const DeviceSkew* process : processes) {
+    std::vector<rules::StepTimes> times;
+    for (const SkewMember& member : process->members)
+      times.push_back({numbers(member.host_ns), numbers(member.work_ns)});
+    found.push_back(rules::who_is_late(times, process->uncertainty_ns));
+  }
+  return rules::in_each(found);
+}
+
+double median_over(const Processes& processes, const auto& of_process) {
+  std::vector<double> values;
+  for (const DeviceSkew* process : processes) values.push_back(of_process(*process));
+  return stats::median(std::move(values)).value_or(0);
+}
+
+double median_of(const std::vector<std::int64_t>& whole) {
+  return stats::median(numbers(whole)).value_or(0);
+}
+
+/// A median of the members but one.
+double of_others(const std::vector<double>& values, std::size_t own) {
+  std::vector<double> others = values;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(own));
+  return stats::median(std::move(others)).value_or(0);
+}
+
+/// "GPU-5f… (n1, 0000:07:00.0)" of a UUID, "CPU 3" of "cpu3".
+std::string label_of(const DeviceLabels& labels, const std::string& member) {
+  if (member.starts_with("cpu")) return "CPU " + member.substr(3);
+  return labels.of(member);
+}
+
+std::string words_of(const SkewRow& row) {
+  return fmt::format("{}, {}",
+                     row.name.at("work"),
+                     row.name.at("threads") == "one" ? "one thread launches" : "a thread each");
+}
+
+}  // namespace
+
+std::vector<SkewRow> skew_rows(const SessionData& session) {
+  std::vector<SkewRow> rows;
+  for (const auto& [key, processes] : processes_by_case(session)) {
+    const std::size_t members = processes.front()->members.size();
+    if (!key.second.find("work") || !key.second.find("threads")) continue;
+    const rules::WhoIsLate found = judge(processes);
+    std::vector<double> own;
+    const std::size_t first = rows.size();
+    double fastest = std::numeric_limits<double>::infinity();
+    for (std::size_t m = 0; m < members; ++m) {
+      SkewRow row;
+      std::tie(row.device, row.name) = key;
+      row.member = processes.front()->members[m].name;
+      row.valid = processes.front()->valid;
+      row.runs = processes.size();
+      row.found = found;
+      row.last = m < found.last.size() ? found.last[m] : 0;
+      for (const DeviceSkew* process : processes) row.steps += process->members[m].host_ns.size();
+      row.host_ns = median_over(
+          processes, [m](const DeviceSkew& one) { return median_of(one.members[m].host_ns); });
+      row.work_ns = median_over(
+          processes, [m](const DeviceSkew& one) { return median_of(one.members[m].work_ns); });
+      row.uncertainty_ns =
+          median_over(processes, [](const DeviceSkew& one) { return one.uncertainty_ns; });
+      const double alone =
+          median_over(processes, [m](const DeviceSkew& one) { return one.members[m].alone_ns; });
+      if (alone > 0) row.together = row.work_ns / alone;
+      row.is_late = found.who == m && row.valid;
+      own.push_back(row.host_ns + row.work_ns);
+      fastest = std::min(fastest, row.work_ns);
+      rows.push_back(std::move(row));
+    }
+    for (std::size_t m = 0; m < members; ++m) {
+      SkewRow& row = rows[first + m];
+      if (members > 1) row.late_ns = own[m] - of_others(own, m);
+      if (row.work_ns > 0) row.score = rules::score(fastest, row.work_ns);
+    }
+  }
+  return rows;
+}
+
+std::vector<Finding> skew_findings(const SessionData& session) {
+  const DeviceLabels labels(session);
+  const std::vector<SkewRow> rows = skew_rows(session);
+  std::vector<Finding> findings;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    const SkewRow& first = rows[begin];
+    std::size_t end = begin;
+    while (end < rows.size() && rows[end].device == first.device && rows[end].name == first.name)
+      ++end;
+    const std::span<const SkewRow> members(rows.data() + begin, end - begin);
+    begin = end;
+    const rules::WhoIsLate& found = first.found;
+    Finding finding;
+    finding.source = FindingSource::session;
+    finding.device = first.device;
+    finding.subject = labels.of(first.device);
+    finding.cases = first.name.text();
+    const bool of_cpus = first.member.starts_with("cpu");
+    const std::string_view what = of_cpus ? "CPU" : "GPU";
+    if (!first.valid) {
+      finding.code = "skew-one";
+      finding.severity = Severity::note;
+      finding.sentence =
+          "One GPU did the steps of several as streams: that shows that it works, and who would "
+          "wait for whom it does not tell.";
+      findings.push_back(std::move(finding));
+      continue;
+    }
+    for (const SkewRow& row : members)
+      finding.evidence.emplace_back(
+          fmt::format("{}: {} by the host and {} of work, the last in {} of {} steps",
+                      label_of(labels, row.member),
+                      quantity(row.host_ns, "ns"),
+                      quantity(row.work_ns, "ns"),
+                      row.last,
+                      row.steps));
+    if (first.uncertainty_ns > 0)
+      finding.evidence.emplace_back("of a step is not seen", first.uncertainty_ns, "ns");
+    const std::string by = quantity(found.late_ns, "ns");
+    const std::string share = percent_text(found.late_share);
+    const std::string_view cause =
+        !found.by_host ? (of_cpus ? "its work takes longer" : "the device takes longer")
+        : of_cpus      ? "its thread does not run all the time: something else has the CPU"
+        : first.name.at("threads") == "one" ? "its calls take longer"
+                                            : "its thread is late, or its calls take longer";
+    const std::string others = counted(members.size() - 1, what);
+    const std::string steps = words_of(first);
+    if (found.lateness == rules::Lateness::none) {
+      finding.code = "skew-even";
+      finding.severity = Severity::fine;
+      finding.sentence =
+          fmt::format("None of {} that do the same step at once ({}) keeps the others waiting.",
+                      counted(members.size(), what),
+                      steps);
+      finding.unknown = "what differs by less than 2 % of a step, or not in each run";
+    } else if (found.who) {
+      const SkewRow& late = members[*found.who];
+      const std::string who = label_of(labels, late.member);
+      finding.code = "skew-late";
+      finding.severity = Severity::distorts;
+      if (!of_cpus) finding.device = finding.subject = late.member;
+      finding.sentence =
+          found.lateness == rules::Lateness::one
+              ? fmt::format("{} keeps {} waiting in {} of the steps ({}), by {}: {}.",
+                            who,
+                            others,
+                            share,
+                            steps,
+                            by,
+                            cause)
+              : fmt::format("{} keeps {} waiting at times, in {} of the steps ({}), by {}: {}.",
+                            who,
+                            others,
+                            share,
+                            steps,
+                            by,
+                            cause);
+    } else {
+      finding.code = "skew-turns";
+      finding.severity = Severity::distorts;
+      finding.sentence = fmt::format(
+          "In {} of the steps ({}) one of {} keeps the others waiting, another one each time, by "
+          "{}: "
+          "{}.",
+          share,
+          steps,
+          counted(members.size(), what),
+          by,
+          found.by_host ? "the host is late" : "the work takes longer");
+    }
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+Table skew_table() {
+  using Row = const SkewRow&;
+  return make_table<SkewRow>(
+      "skew.csv",
+      "case and device, or CPU, that did the same steps as others at once",
+      TableUse::session,
+      [](const TableInputs& from) { return skew_rows(from.session); },
+      {{"device_id", &SkewRow::device},
+       {"case", [](Row row) { return row.name.text(); }},
+       {"member", "The device's UUID, or the CPU.", &SkewRow::member},
+       {"skew_valid",
+        "Whether it says who waits for whom: not of one GPU, whose streams stand for several.",
+        &SkewRow::valid},
+       {"runs", "Processes that measured it.", &SkewRow::runs},
+       {"steps", "That it did, of all processes together.", &SkewRow::steps},
+       {"last", "Of these, in how many it was the last.", &SkewRow::last},
+       {"host_ns",
+        "Median of the host's part of a step: the call, and where each device has a thread the "
+        "time "
+        "before it.",
+        &SkewRow::host_ns},
+       {"work_ns", "Median of its own part, by events on the device.", &SkewRow::work_ns},
+       {"late_ns",
+        "The sum of both less the median of the others'; below 0 it is early.",
+        &SkewRow::late_ns},
+       {"uncertainty_ns",
+        "What is not seen of a step: no lateness below this is claimed.",
+        &SkewRow::uncertainty_ns},
+       {"together",
+        "Its work beside the others, divided by its work while they do nothing.",
+        &SkewRow::together},
+       {"relative_score", "Fastest median work of all to its own.", &SkewRow::score},
+       {"lateness",
+        "Of the case: none; one, always the same; at-times, steps in which one is far beyond its "
+        "own median.",
+        [](Row row) { return rules::name_of(row.found.lateness); }},
+       {"late", "Whether it is the one.", &SkewRow::is_late},
+       {"cause",
+        "host: its part is the larger one of what makes late; device: the work is; empty: nothing "
+        "is late.",
+        [](Row row) -> std::string_view {
+          if (row.found.lateness == rules::Lateness::none || !row.valid) return "";
+          return row.found.by_host ? "host" : "device";
+        }},
+       {"late_share", "Of the case's steps, in how many somebody is late.", [](Row row) {
+          return row.found.late_share;
+        }}});
+}
+
+}  // namespace launchgap

@@ -1,0 +1,137 @@
+#include "harness/rules/who_is_late.h"
+
+#include <random>
+
+#include <gmock/gmock.h>
+
+namespace launchgap::rules {
+namespace {
+
+using namespace testing;
+
+constexpr std::size_t kSteps = 100, kDevices = 8;
+constexpr double kWork = 1e6, kHost = 3000, kJitter = 2000, kUncertainty = 500;
+
+/// Steps of equal devices.
+std::vector<StepTimes> even(unsigned seed = 1, std::size_t devices = kDevices) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<> jitter(0, kJitter);
+  std::vector<StepTimes> all(devices);
+  for (StepTimes& device : all) {
+    for (std::size_t s = 0; s < kSteps; ++s) {
+      device.host.push_back(kHost + jitter(random) / 10);
+      device.work.push_back(kWork + jitter(random));
+    }
+  }
+  return all;
+}
+
+WhoIsLate judged(const std::vector<StepTimes>& devices, double uncertainty = kUncertainty) {
+  return who_is_late(devices, uncertainty);
+}
+
+TEST(WhoIsLate, OfEvenDevicesNobody) {
+  for (unsigned seed = 0; seed < 200; ++seed)
+    EXPECT_EQ(judged(even(seed)).lateness, Lateness::none) << seed;
+}
+
+TEST(WhoIsLate, OneWhoseWorkTakesLonger) {
+  std::vector<StepTimes> devices = even();
+  for (double& work : devices[3].work) work *= 1.03;
+  const WhoIsLate found = judged(devices);
+  EXPECT_EQ(found.lateness, Lateness::one);
+  EXPECT_EQ(found.who, 3u);
+  EXPECT_FALSE(found.by_host);
+  EXPECT_NEAR(found.late_ns, 30'000, 2000);
+  EXPECT_GT(found.last[3], 95u);
+}
+
+TEST(WhoIsLate, ButNotByLessThanTwoPercent) {
+  std::vector<StepTimes> devices = even();
+  for (double& work : devices[3].work) work *= 1.015;
+  EXPECT_EQ(judged(devices).lateness, Lateness::none);
+}
+
+TEST(WhoIsLate, NorByLessThanIsNotSeen) {
+  std::vector<StepTimes> devices = even();
+  for (double& work : devices[3].work) work *= 1.03;
+  EXPECT_EQ(judged(devices, 40'000).lateness, Lateness::none);
+  EXPECT_EQ(judged(devices, 20'000).lateness, Lateness::one);
+}
+
+TEST(WhoIsLate, OneWhoseCallsTakeLonger) {
+  std::vector<StepTimes> devices = even();
+  for (double& host : devices[5].host) host += 50'000;
+  const WhoIsLate found = judged(devices);
+  EXPECT_EQ(found.lateness, Lateness::one);
+  EXPECT_EQ(found.who, 5u);
+  EXPECT_TRUE(found.by_host);
+}
+
+TEST(WhoIsLate, AnotherOneEachTime) {
+  std::vector<StepTimes> devices = even();
+  for (std::size_t s = 0; s < kSteps; ++s) devices[s % kDevices].work[s] *= 1.2;
+  const WhoIsLate found = judged(devices);
+  EXPECT_EQ(found.lateness, Lateness::at_times);
+  EXPECT_EQ(found.who, std::nullopt);
+  EXPECT_DOUBLE_EQ(found.late_share, 1);
+  EXPECT_FALSE(found.by_host);
+}
+
+TEST(WhoIsLate, TheSameOneAtTimes) {
+  std::vector<StepTimes> devices = even();
+  for (std::size_t s = 0; s < kSteps; s += 5) devices[2].host[s] += 200'000;
+  const WhoIsLate found = judged(devices);
+  EXPECT_EQ(found.lateness, Lateness::at_times);
+  EXPECT_EQ(found.who, 2u);
+  EXPECT_TRUE(found.by_host);
+  EXPECT_DOUBLE_EQ(found.late_share, 0.2);
+}
+
+TEST(WhoIsLate, AFewSlowStepsAreNone) {
+  std::vector<StepTimes> devices = even();
+  for (std::size_t s = 0; s < 9; ++s) devices[s % kDevices].work[10 * s] *= 3;
+  EXPECT_EQ(judged(devices).lateness, Lateness::none);
+  devices[1].work[95] *= 3;
+  EXPECT_EQ(judged(devices).lateness, Lateness::at_times) << "with the tenth";
+}
+
+TEST(WhoIsLate, WhatAllShareIsNotSeen) {
+  std::vector<StepTimes> devices = even();
+  for (StepTimes& device : devices) {
+    for (double& work : device.work) work *= 2;
+  }
+  EXPECT_EQ(judged(devices).lateness, Lateness::none);
+}
+
+TEST(WhoIsLate, OfTwoTheLaterOne) {
+  std::vector<StepTimes> devices = even(1, 2);
+  for (double& work : devices[1].work) work *= 1.1;
+  EXPECT_EQ(judged(devices).who, 1u);
+  EXPECT_EQ(judged(even(2, 2)).lateness, Lateness::none);
+}
+
+TEST(WhoIsLate, OfNothingOrTornStepsNobody) {
+  EXPECT_EQ(judged({}).lateness, Lateness::none);
+  EXPECT_EQ(judged(even(1, 1)).lateness, Lateness::none);
+  EXPECT_EQ(judged(std::vector<StepTimes>(3)).lateness, Lateness::none);
+  std::vector<StepTimes> torn = even();
+  torn[2].work.pop_back();
+  EXPECT_EQ(judged(torn).lateness, Lateness::none);
+}
+
+TEST(WhoIsLate, HoldsOnlyWhereEachProcessSaysTheSame) {
+  std::vector<StepTimes> third = even(), fourth = even(), by_host = even();
+  for (double& work : third[3].work) work *= 1.1;
+  for (double& work : fourth[4].work) work *= 1.1;
+  for (double& host : by_host[3].host) host += 100'000;
+  const WhoIsLate a = judged(third), b = judged(fourth), c = judged(by_host), d = judged(even());
+  EXPECT_EQ(in_each(std::vector{a, a, a}).who, 3u);
+  EXPECT_EQ(in_each(std::vector{a, a, a}).last[3], 3 * a.last[3]);
+  for (const WhoIsLate& other : {b, c, d})
+    EXPECT_EQ(in_each(std::vector{a, a, other}).lateness, Lateness::none);
+  EXPECT_EQ(in_each({}).lateness, Lateness::none);
+}
+
+}  // namespace
+}  // namespace launchgap::rules
