@@ -17,6 +17,7 @@
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
 #include "harness/measure/device_work.h"
+#include "harness/stats/stats.h"
 #include "kernels/kernels.h"
 #include "kernels/multiply_add.h"
 
@@ -139,6 +140,7 @@ class Gpu {
 struct Step {
   std::int64_t begin = 0, called = 0, returned = 0, seen = 0;
   double work = 0;
+  bool waited_first = true;  // when it ended somebody looked, and not later
 };
 
 std::string name_of_cpu(int cpu) {
@@ -162,6 +164,9 @@ class Members {
   virtual const std::vector<Step>& step() = 0;
   /// The median of a member's own part while the others do nothing.
   virtual double alone_ns(std::size_t member) = 0;
+  /// Makes `verify` fail, until all have done a step.
+  virtual void spoil() = 0;
+  /// Throws WrongResult unless each has computed what it should.
   virtual void verify() = 0;
   virtual std::string method() const = 0;
 };
@@ -170,7 +175,7 @@ class Members {
 class Gpus : public Members {
  public:
   Gpus(const CaseContext& context, bool computes, bool threads)
-      : first_(context.device), random_(context.seed) {
+      : first_(context.device), random_(std::random_device{}()) {
     std::vector<std::string> others;
     for (const DeviceFacts& facts : probe_devices(first_.facts().backend)) {
       if (facts.uuid != first_.facts().uuid && facts.usable) others.push_back(facts.uuid);
@@ -193,8 +198,9 @@ class Gpus : public Members {
     order_.resize(gpus_.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     if (threads) {
+      std::ranges::shuffle(order_, random_);  // a thread, and its CPU, are no device's for ever
       team_.emplace(first_, static_cast<int>(gpus_.size()), [this](int member) {
-        const auto i = static_cast<std::size_t>(member);
+        const std::size_t i = order_[static_cast<std::size_t>(member)];
         gpus_[i]->use();
         submit(i);
         collect(i);
@@ -223,6 +229,7 @@ class Gpus : public Members {
       for (const std::size_t i : order_) {
         gpus_[i]->use();
         collect(i);
+        steps_[i].waited_first = i == order_.front();
       }
     }
     first_.use_on_this_thread();
@@ -242,12 +249,17 @@ class Gpus : public Members {
     return times[times.size() / 2];
   }
 
-  void verify() override {
+  void spoil() override {
     for (const auto& gpu : gpus_) {
       gpu->use();
       gpu->work().spoil();
-      gpu->work().enqueue();
       gpu->work().wait();
+    }
+    first_.use_on_this_thread();
+  }
+  void verify() override {
+    for (const auto& gpu : gpus_) {
+      gpu->use();
       gpu->work().verify();
     }
     first_.use_on_this_thread();
@@ -342,9 +354,9 @@ class Cpus : public Members {
       if (results_[i] != expected)
         throw WrongResult(
             "CPU {} has computed {}, and {} is right", cpus_[i], results_[i], expected);
-      results_[i] = 0;
     }
   }
+  void spoil() override { std::ranges::fill(results_, 0); }
 
   std::string method() const override {
     return fmt::format("{} CPUs, a thread each, the same work in registers", steps_.size());
@@ -393,7 +405,7 @@ class Skew : public Case {
     for (std::size_t i = 0; i < members_->size(); ++i)
       skew_.members.push_back({members_->name(i), {}, {}, members_->alone_ns(i)});
     for (int i = 0; i < kAloneSteps; ++i) members_->step();
-    unseen_.assign(members_->size(), std::numeric_limits<double>::infinity());
+    members_->spoil();
   }
 
   void sample(Block& block) override {
@@ -406,8 +418,9 @@ class Skew : public Case {
       const auto host = static_cast<double>(step.returned - step.begin);
       skew_.members[i].host_ns.push_back(step.returned - step.begin);
       skew_.members[i].work_ns.push_back(static_cast<std::int64_t>(step.work));
-      unseen_[i] =
-          std::min(unseen_[i], static_cast<double>(step.seen - step.begin) - host - step.work);
+      if (step.waited_first)
+        unseen_.push_back(
+            std::max(0.0, static_cast<double>(step.seen - step.begin) - host - step.work));
       last = std::max(last, step.seen);
       longest = std::max(longest, host + step.work);
       shortest = std::min(shortest, host + step.work);
@@ -423,16 +436,18 @@ class Skew : public Case {
   std::string method() const override { return members_->method(); }
 
   std::optional<DeviceSkew> skew() const override {
+    if (unseen_.empty()) return std::nullopt;
     DeviceSkew skew = skew_;
     // Between the call's return and the begin of the work, and between its end and the sight of it.
-    skew.uncertainty_ns = std::max(0.0, *std::ranges::max_element(unseen_));
+    // The median of the steps that were seen to end, as lateness is one of medians.
+    skew.uncertainty_ns = stats::median(unseen_).value_or(0);
     return skew;
   }
 
  private:
   std::unique_ptr<Members> members_;
   DeviceSkew skew_;
-  std::vector<double> unseen_;  // of each member, the least of a step
+  std::vector<double> unseen_;  // of steps whose end was seen at once
 };
 
 const Registration device_skew =

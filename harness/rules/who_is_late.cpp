@@ -25,13 +25,6 @@ double median_of(const std::vector<double>& values) {
   return stats::median(values).value_or(0);
 }
 
-/// The median of the values but the own one.
-double of_others(const std::vector<double>& values, std::size_t own) {
-  std::vector<double> others = values;
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(own));
-  return median_of(others);
-}
-
 class Judge {
  public:
   Judge(std::span<const StepTimes> devices, double uncertainty)
@@ -54,23 +47,38 @@ class Judge {
   }
 
   WhoIsLate judge() {
-    if (!one()) at_times();
+    if (!always()) at_times();
     return std::move(found_);
   }
 
  private:
-  bool one() {
-    const auto largest = std::ranges::max_element(medians_);
-    const auto who = static_cast<std::size_t>(largest - medians_.begin());
-    const double others = of_others(medians_, who), late = *largest - others;
-    if (late <= std::max(uncertainty_, kLeastLateAlways * others)) return false;
-    if (2 * found_.last[who] < steps_ || !beyond_chance(found_.last[who], steps_, times_.size()))
-      return false;
-    found_.lateness = Lateness::one;
-    found_.who = who;
-    found_.late_ns = late;
-    found_.late_share = static_cast<double>(found_.last[who]) / static_cast<double>(steps_);
-    found_.by_host = hosts_[who] - of_others(hosts_, who) > works_[who] - of_others(works_, who);
+  bool always() {
+    std::vector<double> sorted = medians_;
+    std::ranges::sort(sorted);
+    const double quick = sorted[(sorted.size() - 1) / 4];
+    std::vector<std::size_t> who;
+    std::vector<double> late, hosts, works;
+    std::size_t last = 0;
+    for (std::size_t d = 0; d < medians_.size(); ++d) {
+      if (medians_[d] - quick > std::max(uncertainty_, kLeastLateAlways * quick)) {
+        who.push_back(d);
+        late.push_back(medians_[d]);
+        last += found_.last[d];
+      } else {
+        hosts.push_back(hosts_[d]);
+        works.push_back(works_[d]);
+      }
+    }
+    if (who.empty() || 2 * last < steps_) return false;
+    if (who.size() == 1 && !beyond_chance(last, steps_, times_.size())) return false;
+    const double host = median_of(hosts), work = median_of(works);
+    std::size_t by_host = 0;
+    for (const std::size_t d : who) by_host += hosts_[d] - host > works_[d] - work;
+    found_.lateness = who.size() == 1 ? Lateness::one : Lateness::some;
+    found_.by_host = 2 * by_host > who.size();
+    found_.who = std::move(who);
+    found_.late_ns = median_of(late) - host - work;
+    found_.late_share = static_cast<double>(last) / static_cast<double>(steps_);
     return true;
   }
 
@@ -103,7 +111,7 @@ class Judge {
     found_.by_host = 2 * by_host > late.size();
     const auto most = std::ranges::max_element(hits);
     if (2 * *most >= late.size() && beyond_chance(*most, late.size(), times_.size()))
-      found_.who = static_cast<std::size_t>(most - hits.begin());
+      found_.who = {static_cast<std::size_t>(most - hits.begin())};
   }
 
   std::span<const StepTimes> devices_;
@@ -122,8 +130,12 @@ std::string_view name_of(Lateness lateness) {
       return "none";
     case Lateness::one:
       return "one";
+    case Lateness::some:
+      return "some";
     case Lateness::at_times:
       return "at-times";
+    case Lateness::unclear:
+      return "unclear";
   }
   return "";
 }
@@ -155,8 +167,8 @@ WhoIsLate in_each(std::span<const WhoIsLate> processes) {
     for (std::size_t d = 0; d < std::min(all.last.size(), one.last.size()); ++d)
       all.last[d] += one.last[d];
   }
+  all.lateness = agree ? first.lateness : Lateness::unclear;
   if (!agree || first.lateness == Lateness::none) return all;
-  all.lateness = first.lateness;
   all.who = first.who;
   all.by_host = first.by_host;
   all.late_ns = median_of(late);

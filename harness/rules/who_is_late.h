@@ -12,8 +12,10 @@ namespace launchgap::rules {
 
 enum class Lateness {
   none,
-  one,      // always the same
-  at_times  // steps in which one is far beyond its own median: the same one, or another each time
+  one,       // always the same
+  some,      // always the same few, or many
+  at_times,  // steps in which one is far beyond its own median: the same one, or another each time
+  unclear    // the processes of a session do not agree
 };
 std::string_view name_of(Lateness lateness);
 
@@ -25,11 +27,11 @@ struct StepTimes {
 
 struct WhoIsLate {
   Lateness lateness = Lateness::none;
-  std::optional<std::size_t> who;  // none where it is another each time
-  bool by_host = false;            // the host's part is the larger one of what it is late by
-  double late_ns = 0;              // by so much, the median
-  double late_share = 0;           // of steps in which somebody is late
-  std::vector<std::size_t> last;   // of each device, in how many steps it was the last
+  std::vector<std::size_t> who;   // none where it is another each time
+  bool by_host = false;           // the host's part is the larger one of what they are late by
+  double late_ns = 0;             // by so much, the median
+  double late_share = 0;          // of steps in which somebody is late
+  std::vector<std::size_t> last;  // of each device, in how many steps it was the last
 };
 
 /// A lateness below this share of a step is none, of one device always, and of a step at times.
@@ -38,21 +40,23 @@ inline constexpr double kLeastLateAlways = 0.02, kLeastLateAtTimes = 0.05;
 inline constexpr double kLeastLateSteps = 0.05;
 inline constexpr std::size_t kLeastLateCount = 10;
 
-/// Of one process; every device has the same steps. With t a device's host + work:
+/// Of one process; every device has the same steps. With t a device's host + work, and the quick
+/// ones the quarter of the devices with the smallest median t, by the largest of these:
 ///
-/// - one: the device with the largest median t is beyond the median of the others' medians by more
-///   than `uncertainty` and kLeastLateAlways of it, is the last in half of the steps or more, and
-///   in more than chance would have it: binomial, 1/n each, 1 % for all n.
+/// - one, some: devices whose median t is beyond the quick ones' by more than `uncertainty` and
+///   kLeastLateAlways of it, one of which is the last in half of the steps or more; one alone also
+///   more often than chance would have it: binomial, 1/n each, 1 % for all n.
 /// - at_times: else, steps in which a device is beyond its own median by more than `uncertainty`,
 ///   kLeastLateAtTimes of the step, and five robust standard deviations (1.4826 times the median of
 ///   all |t - own median|), where these are kLeastLateSteps of all and kLeastLateCount. `who` is a
 ///   device that has half of these steps, and more than chance would have it.
 ///
-/// Blind to: what all devices share, since they are only compared with each other; lateness that is
-/// spread over more than half of a device's steps evenly; fewer than two devices.
+/// Blind to: what all devices share, or more than three quarters of them; lateness that is spread
+/// over more than half of a device's steps evenly; fewer than two devices.
 WhoIsLate who_is_late(std::span<const StepTimes> devices, double uncertainty);
 
-/// What holds in each process of a session; none where they do not agree on kind, device and cause.
+/// What holds in each process of a session; `unclear` where they do not agree on kind, devices and
+/// cause.
 WhoIsLate in_each(std::span<const WhoIsLate> processes);
 
 }  // namespace launchgap::rules

@@ -116,7 +116,7 @@ std::vector<SkewRow> skew_rows(const SessionData& session) {
       const double alone =
           median_over(processes, [m](const DeviceSkew& one) { return one.members[m].alone_ns; });
       if (alone > 0) row.together = row.work_ns / alone;
-      row.is_late = found.who == m && row.valid;
+      row.is_late = row.valid && std::ranges::find(found.who, m) != found.who.end();
       own.push_back(row.host_ns + row.work_ns);
       fastest = std::min(fastest, row.work_ns);
       rows.push_back(std::move(row));
@@ -184,9 +184,32 @@ std::vector<Finding> skew_findings(const SessionData& session) {
           fmt::format("None of {} that do the same step at once ({}) keeps the others waiting.",
                       counted(members.size(), what),
                       steps);
-      finding.unknown = "what differs by less than 2 % of a step, or not in each run";
-    } else if (found.who) {
-      const SkewRow& late = members[*found.who];
+      finding.unknown = "what differs by less than 2 % of a step";
+    } else if (found.lateness == rules::Lateness::unclear) {
+      finding.code = "skew-unclear";
+      finding.severity = Severity::open;
+      finding.sentence = fmt::format(
+          "The runs do not agree on who of {} that do the same step at once ({}) is late, or "
+          "whether "
+          "one is.",
+          counted(members.size(), what),
+          steps);
+      finding.remedy = "look at skew.csv, and measure with more runs";
+    } else if (found.lateness == rules::Lateness::some) {
+      finding.code = "skew-late";
+      finding.severity = Severity::distorts;
+      std::vector<std::string> who;
+      for (const std::size_t m : found.who) who.push_back(label_of(labels, members[m].member));
+      finding.sentence =
+          fmt::format("{} keep the rest of {} waiting in {} of the steps ({}), by {}: {}.",
+                      list_text(who),
+                      counted(members.size(), what),
+                      share,
+                      steps,
+                      by,
+                      found.by_host ? "the host is late" : "their work takes longer");
+    } else if (!found.who.empty()) {
+      const SkewRow& late = members[found.who.front()];
       const std::string who = label_of(labels, late.member);
       finding.code = "skew-late";
       finding.severity = Severity::distorts;
@@ -258,15 +281,19 @@ Table skew_table() {
         &SkewRow::together},
        {"relative_score", "Fastest median work of all to its own.", &SkewRow::score},
        {"lateness",
-        "Of the case: none; one, always the same; at-times, steps in which one is far beyond its "
-        "own median.",
+        "Of the case: none; one, always the same; some, always the same few or many; at-times, "
+        "steps "
+        "in which one is far beyond its own median; unclear: the processes do not agree.",
         [](Row row) { return rules::name_of(row.found.lateness); }},
-       {"late", "Whether it is the one.", &SkewRow::is_late},
+       {"late", "Whether it is one of those.", &SkewRow::is_late},
        {"cause",
         "host: its part is the larger one of what makes late; device: the work is; empty: nothing "
         "is late.",
         [](Row row) -> std::string_view {
-          if (row.found.lateness == rules::Lateness::none || !row.valid) return "";
+          const rules::Lateness lateness = row.found.lateness;
+          if (lateness == rules::Lateness::none || lateness == rules::Lateness::unclear ||
+              !row.valid)
+            return "";
           return row.found.by_host ? "host" : "device";
         }},
        {"late_share", "Of the case's steps, in how many somebody is late.", [](Row row) {

@@ -25,7 +25,7 @@ struct SkewRow {
   std::optional<double> together;  // its work beside the others, in units of its work alone
   std::optional<double> score;     // fastest median work of all to its own
   rules::WhoIsLate found;          // of the case
-  bool is_late = false;            // it is the one
+  bool is_late = false;            // it is one of those
 };
 
 /// By case and member.

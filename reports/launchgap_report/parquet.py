@@ -13,6 +13,7 @@ import csv
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import sys
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
@@ -74,6 +76,30 @@ def file_name(session: str, number: int = 1) -> str:
 # --- Reading ---
 
 
+class StandardInput:
+    """Reads as a file does. A signal that comes between two reads of a file's buffer would wait for the writer."""
+
+    def __init__(self) -> None:
+        self._woken, written = os.pipe()
+        os.set_blocking(written, False)
+        signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+
+    def read(self, length: int) -> bytes:
+        pieces: list[bytes] = []
+        while length > 0:
+            ready, _, _ = select.select([0, self._woken], [], [])  # after a signal its handler runs here
+            if 0 not in ready:
+                continue
+            if not (piece := os.read(0, length)):
+                break
+            pieces.append(piece)
+            length -= len(piece)
+        return b"".join(pieces)
+
+
+Source = BinaryIO | StandardInput
+
+
 def _row_end(data: bytes) -> int:
     """After the last whole row: at a line break that an even number of quotes stand before."""
     quotes, end = data.count(b'"'), len(data)
@@ -85,7 +111,7 @@ def _row_end(data: bytes) -> int:
     return 0
 
 
-def _pieces(path: Path, stream: BinaryIO, marked: bool) -> Iterator[tuple[int, bytes]]:
+def _pieces(path: Path, stream: Source, marked: bool) -> Iterator[tuple[int, bytes]]:
     """Whole rows, and the line that they begin at. `marked`: the last line must be empty, which tells all of a stream from
     one whose writer died."""
     line, held, last = 1, b"", b""
@@ -122,12 +148,12 @@ class Table:
         self.told = {"ARROW:schema": base64.b64encode(pa.schema(shown).serialize()).decode()}
         self.schema = pa.schema([(c.key, self.types[c.key]) for c in kept])
 
-    def batches(self, stream: BinaryIO | None = None) -> Iterator[pa.Table]:
+    def batches(self, stream: Source | None = None) -> Iterator[pa.Table]:
         """The rows in pieces, of a stream or else of its file. Raises ReportError with the line that makes no sense."""
         if stream is None and self.path.exists() and not self.path.is_file():  # a pipe would be waited for
             raise ReportError(f"{self.path}: is no file")
         header: list[str] = []
-        with stream or self.path.open("rb") as opened:
+        with nullcontext(stream) if stream else self.path.open("rb") as opened:
             for line, data in _pieces(self.path, opened, stream is not None):
                 if not header:
                     first, data = data[: (end := data.find(b"\n") + 1 or len(data))], data[end:]
@@ -288,7 +314,7 @@ class Export:
         self.files: dict[str, Path] = {}
         """By where they go below `output`"""
 
-    def write(self, table: Table, places: PlacesOfTable, stream: BinaryIO | None = None) -> None:
+    def write(self, table: Table, places: PlacesOfTable, stream: Source | None = None) -> None:
         for batch in table.batches(stream):
             for place, rows in places.split(batch):
                 part = self._part(table, place)
@@ -361,7 +387,7 @@ def _remove_empty(*folders: Path) -> None:
             return
 
 
-def export(folder: Path, output: Path, samples: BinaryIO | None) -> None:
+def export(folder: Path, output: Path, samples: Source | None) -> None:
     """Raises ReportError or OSError, and leaves `output` as it was."""
     described = registry.load(folder).tables
     paths = {path.name: path for path in sorted(folder.glob("*.csv"))}
@@ -419,7 +445,7 @@ def run(arguments: list[str]) -> int:
     if options.tables is None or options.output is None:
         parser.error("--tables DIR and --output OUT are needed")
     try:
-        export(options.tables, options.output, os.fdopen(0, "rb") if options.samples else None)
+        export(options.tables, options.output, StandardInput() if options.samples else None)
     except ReportError as error:
         _say(str(error))
         return FAILED

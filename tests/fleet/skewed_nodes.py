@@ -38,7 +38,7 @@ def node(kind):
 
 SAID = {
     "quiet": ("none", ""),
-    "processes": ("none", ""),
+    "processes": ("unclear", ""),
     "device": ("one", "device"),
     "turns": ("at-times", "device"),
     "host": ("one", "host"),

@@ -126,11 +126,24 @@ TEST(Skew, OfOneGpuMeansNothing) {
   for (const SkewRow& row : skew_rows(session)) EXPECT_FALSE(row.is_late);
 }
 
-TEST(Skew, OfProcessesThatDoNotAgreeSaysNothing) {
+TEST(Skew, NamesSeveralThatAreLate) {
+  DeviceSkew late = even("one", 8);
+  for (const std::size_t m : {1, 4, 6}) delay(late, m, 80'000, 0);
+  const Finding found = only(session_of({late, late}));
+  EXPECT_EQ(found.code, "skew-late");
+  EXPECT_THAT(
+      found.sentence,
+      HasSubstr("NVIDIA H100 (1), NVIDIA H100 (4) and NVIDIA H100 (6) keep the rest of 8 GPUs"));
+  DeviceSkew host = even("each", 8);
+  for (const std::size_t m : {1, 4}) delay(host, m, 0, 80'000);
+  EXPECT_THAT(only(session_of({host})).sentence, HasSubstr("the host is late"));
+}
+
+TEST(Skew, OfProcessesThatDoNotAgreeSaysThat) {
   DeviceSkew third = even("one", 8), fourth = even("one", 8);
   delay(third, 3, 80'000, 0);
   delay(fourth, 4, 80'000, 0);
-  EXPECT_EQ(only(session_of({third, fourth})).code, "skew-even");
+  EXPECT_EQ(only(session_of({third, fourth})).code, "skew-unclear");
 }
 
 TEST(Skew, OfStrangeRecordsSaysNothing) {
