@@ -167,8 +167,14 @@ WhoIsLate in_each(std::span<const WhoIsLate> processes) {
     for (std::size_t d = 0; d < std::min(all.last.size(), one.last.size()); ++d)
       all.last[d] += one.last[d];
   }
+  const auto quiet =
+      static_cast<std::size_t>(std::ranges::count(processes, Lateness::none, &WhoIsLate::lateness));
+  if (2 * quiet > processes.size()) {
+    all.otherwise = processes.size() - quiet;
+    return all;
+  }
   all.lateness = agree ? first.lateness : Lateness::unclear;
-  if (!agree || first.lateness == Lateness::none) return all;
+  if (!agree) return all;
   all.who = first.who;
   all.by_host = first.by_host;
   all.late_ns = median_of(late);

@@ -32,6 +32,7 @@ struct WhoIsLate {
   double late_ns = 0;             // by so much, the median
   double late_share = 0;          // of steps in which somebody is late
   std::vector<std::size_t> last;  // of each device, in how many steps it was the last
+  std::size_t otherwise = 0;      // of several processes where nobody is late: in how many one was
 };
 
 /// A lateness below this share of a step is none, of one device always, and of a step at times.
@@ -55,8 +56,8 @@ inline constexpr std::size_t kLeastLateCount = 10;
 /// over more than half of a device's steps evenly; fewer than two devices.
 WhoIsLate who_is_late(std::span<const StepTimes> devices, double uncertainty);
 
-/// What holds in each process of a session; `unclear` where they do not agree on kind, devices and
-/// cause.
+/// What holds in each process of a session: nobody is late if that is so in more than half of them;
+/// else `unclear` where they do not agree on kind, devices and cause.
 WhoIsLate in_each(std::span<const WhoIsLate> processes);
 
 }  // namespace launchgap::rules

@@ -185,6 +185,9 @@ std::vector<Finding> skew_findings(const SessionData& session) {
                       counted(members.size(), what),
                       steps);
       finding.unknown = "what differs by less than 2 % of a step";
+      if (found.otherwise > 0)
+        finding.unknown += fmt::format(
+            "; in {} of {} it was otherwise", found.otherwise, counted(first.runs, "run"));
     } else if (found.lateness == rules::Lateness::unclear) {
       finding.code = "skew-unclear";
       finding.severity = Severity::open;

@@ -145,6 +145,9 @@ TEST(WhoIsLate, HoldsOnlyWhereEachProcessSaysTheSame) {
   for (const WhoIsLate& other : {b, c, d})
     EXPECT_EQ(in_each(std::vector{a, a, other}).lateness, Lateness::unclear);
   EXPECT_EQ(in_each(std::vector{d, d, d}).lateness, Lateness::none);
+  EXPECT_EQ(in_each(std::vector{d, a, d}).lateness, Lateness::none);
+  EXPECT_EQ(in_each(std::vector{d, a, d}).otherwise, 1u);
+  EXPECT_EQ(in_each(std::vector{d, a}).lateness, Lateness::unclear);
   EXPECT_EQ(in_each({}).lateness, Lateness::none);
 }
 

@@ -146,6 +146,14 @@ TEST(Skew, OfProcessesThatDoNotAgreeSaysThat) {
   EXPECT_EQ(only(session_of({third, fourth})).code, "skew-unclear");
 }
 
+TEST(Skew, SaysHowOftenItWasOtherwise) {
+  DeviceSkew late = even("one", 8);
+  delay(late, 3, 80'000, 0);
+  const Finding found = only(session_of({late, even("one", 8), even("one", 8)}));
+  EXPECT_EQ(found.code, "skew-even");
+  EXPECT_THAT(found.unknown, HasSubstr("in 1 of 3 runs it was otherwise"));
+}
+
 TEST(Skew, OfStrangeRecordsSaysNothing) {
   DeviceSkew torn = even("one", 3), empty, other;
   torn.members[1].work_ns.pop_back();
