@@ -53,7 +53,8 @@ ExitCode report_fleet(const std::string& folder,
   if (problems.size() > kMostProblems)
     say("launchgap: {} more sessions like these", problems.size() - kMostProblems);
   if (fleet.rows.from_records > 0)
-    say("{} without tables beside their records: the records were read",
+    say("{} with no table that serves, since it has not ended or the table is torn: the records "
+        "were read",
         counted(fleet.rows.from_records, "session"));
   const FleetTables tables(fleet);
   if (output.empty()) {

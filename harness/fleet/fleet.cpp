@@ -18,10 +18,12 @@
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
+#include "harness/core/printable.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "harness/fleet/fleet_findings.h"
+#include "harness/fleet/fleet_places.h"
 #include "harness/fleet/part_tables.h"
 #include "harness/rules/outliers.h"
 #include "harness/rules/scores.h"
@@ -68,6 +70,7 @@ class FleetReader {
   Fleet read() {
     list_devices();
     read_tables();
+    count_cases();
     for (auto& [key, series] : series_) ordered_.push_back(&series);
     std::ranges::sort(ordered_, {}, [](const Series* one) {
       return std::tuple(
@@ -78,7 +81,7 @@ class FleetReader {
     rank_outliers();
     score_devices();
     list_failures();
-    place_devices();
+    place_devices(rows());
     rows().findings = fleet_findings(rows());
     return std::move(fleet_);
   }
@@ -154,21 +157,24 @@ class FleetReader {
     if (!table.problem.empty())
       rows().problems.push_back(fmt::format("{}: {}", part.folder, table.problem));
     if (table.from_records) ++rows().from_records;
-    std::map<std::uint32_t, std::set<std::string_view>> cases, failed;
+    std::set<std::uint32_t> measured;
     std::string key;
     for (const PartRow& row : table.rows) {
       const auto place = places_.find(row.device);
       if (place == places_.end()) continue;
       const std::uint32_t device = place->second;
-      if (row.status == Status::failed || row.status == Status::invalid)
-        failed[device].insert(row.case_name);
+      const bool fails = row.status == Status::failed || row.status == Status::invalid;
+      if (fails) mark(failed_, device, row.case_name);
       if (row.status != Status::ok && row.status != Status::unsupported) {
         Failure& failure = failures_[{row.status, row.reason}];
         failure.cases.insert(row.case_name);
         failure.devices.insert(device);
+        if (fails) first_reasons_.try_emplace(device, row.case_name + ": " + row.reason);
       }
-      if (row.metric.empty() || row.run_medians.empty()) continue;
-      cases[device].insert(row.case_name);
+      // What failed in some run proves nothing in the others.
+      if (row.status != Status::ok || row.metric.empty() || row.run_medians.empty()) continue;
+      mark(measured_, device, row.case_name);
+      measured.insert(device);
       key = row.arm;
       for (const std::string* more : {&row.process_config, &row.case_name, &row.metric})
         key.append("\n").append(*more);
@@ -188,14 +194,33 @@ class FleetReader {
       seen.time = row.time;
       found->second.seen.push_back(seen);
     }
-    for (const auto& [device, names] : failed)
-      rows().devices[device].cases_failed =
-          std::max(rows().devices[device].cases_failed, names.size());
-    for (const auto& [device, names] : cases) {
+    for (const std::uint32_t device : measured) {
       FleetDeviceRow& row = rows().devices[device];
-      row.cases = std::max(row.cases, names.size());
       row.folder = part.folder;
       ++row.sessions;
+    }
+  }
+
+  using Cases = std::vector<std::vector<bool>>;  // by device and the number of the case
+
+  void mark(Cases& cases, std::uint32_t device, const std::string& name) {
+    const std::size_t number = case_numbers_.try_emplace(name, case_numbers_.size()).first->second;
+    cases.resize(rows().devices.size());
+    if (cases[device].size() <= number) cases[device].resize(number + 1);
+    cases[device][number] = true;
+  }
+
+  void count_cases() {
+    measured_.resize(rows().devices.size());
+    failed_.resize(rows().devices.size());
+    for (std::size_t i = 0; i < rows().devices.size(); ++i) {
+      FleetDeviceRow& row = rows().devices[i];
+      row.cases = static_cast<std::size_t>(std::ranges::count(measured_[i], true));
+      row.cases_failed = static_cast<std::size_t>(std::ranges::count(failed_[i], true));
+      const auto reason = first_reasons_.find(static_cast<std::uint32_t>(i));
+      if (reason == first_reasons_.end()) continue;
+      row.failure = reason->second;
+      if (row.cases == 0 && row.reason.empty()) row.reason = reason->second;
     }
   }
 
@@ -379,13 +404,9 @@ class FleetReader {
 
   // --- what stands out ---
 
-  /// How many times worse than the others; below 1 it is better.
-  static double times_worse(const FleetOutlierRow& row) {
-    const double times = std::max(row.ratio, 1 / row.ratio);
-    return row.worse ? times : 1 / times;
+  void rank_outliers() {
+    std::ranges::stable_sort(rows().outliers, std::greater<>(), signed_times_worse);
   }
-
-  void rank_outliers() { std::ranges::stable_sort(rows().outliers, std::greater<>(), times_worse); }
 
   void list_failures() {
     constexpr std::size_t kNamed = 8;
@@ -410,59 +431,15 @@ class FleetReader {
     std::ranges::stable_sort(rows().failures, std::greater<>(), &FleetFailureRow::devices);
   }
 
-  std::string evidence_of(const FleetDeviceRow& device, const FleetOutlierRow* worst) const {
-    std::vector<std::string> lines;
-    if (worst) {
-      const FleetMetricRow& metric = fleet_.rows.metrics[worst->metric];
-      lines.push_back(
-          fmt::format("{} of {}: {}, {} times that of the others (95 % {:.2f} to {:.2f})",
-                      metric.metric,
-                      metric.key.name.text(),
-                      quantity(worst->value, unit_of(metric.metric)),
-                      times_text(worst->ratio),
-                      worst->interval.low,
-                      worst->interval.high));
-      lines.push_back(fmt::format("worse in {} of {} metrics", device.worse, device.metrics));
-    }
-    if (device.relative_score && rules::is_straggler(*device.relative_score))
-      lines.push_back(fmt::format("relative score {:.2f}", *device.relative_score));
-    if (device.individual_score && rules::is_straggler(*device.individual_score))
-      lines.push_back(fmt::format("individual score {:.2f}", *device.individual_score));
-    std::string text;
-    for (const std::string& line : lines) text += (text.empty() ? "" : "; ") + line;
-    return text;
-  }
-
-  void place_devices() {
-    std::vector<const FleetOutlierRow*> worst(rows().devices.size(), nullptr);
-    for (const FleetOutlierRow& row : rows().outliers) {
-      if (row.worse && !worst[row.device]) worst[row.device] = &row;
-    }
-    const auto badness = [&](std::size_t i) {
-      const FleetDeviceRow& device = rows().devices[i];
-      const double score =
-          std::min(device.relative_score.value_or(1), device.individual_score.value_or(1));
-      return std::max(worst[i] ? times_worse(*worst[i]) : 1.0,
-                      rules::is_straggler(score) ? 1 / score : 1.0);
-    };
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < rows().devices.size(); ++i) {
-      if (badness(i) > 1) order.push_back(i);
-    }
-    std::ranges::stable_sort(order, std::greater<>(), badness);
-    for (std::size_t place = 0; place < order.size(); ++place) {
-      FleetDeviceRow& device = rows().devices[order[place]];
-      device.place = place + 1;
-      device.evidence = evidence_of(device, worst[order[place]]);
-    }
-  }
-
   Fleet fleet_;
   std::unordered_map<std::string, std::uint32_t> places_;  // of devices, by UUID
   std::unordered_map<std::string, Series> series_;
   std::vector<const Series*> ordered_;
   std::vector<double> medians_;  // of all runs of all observations
   std::map<std::pair<Status, std::string>, Failure> failures_;
+  std::map<std::uint32_t, std::string> first_reasons_;  // by device
+  std::unordered_map<std::string, std::size_t> case_numbers_;
+  Cases measured_, failed_;
   std::map<std::string, std::size_t> comparisons_;  // by kind
   std::map<std::size_t, std::vector<double>> levels_;
   std::map<std::size_t, rules::DeviceScore> relative_, individual_;

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/metric.h"
+#include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/rules/scores.h"
 
@@ -42,9 +44,36 @@ std::map<std::string, std::map<std::string, std::size_t>> compared_devices(const
   return kinds;
 }
 
+double times_worse(const FleetOutlierRow& row) {
+  return std::max(row.ratio, 1 / row.ratio);
+}
+
+/// Adds the devices of a node that are no worse than it explains: not much beyond what most of them
+/// are at their worst.
+void explain(const FleetRows& rows,
+             const std::string& node,
+             const std::string& kind,
+             std::set<std::size_t>& explained) {
+  std::map<std::size_t, double> worst;
+  for (const FleetOutlierRow& row : rows.outliers) {
+    const FleetDeviceRow& device = rows.devices[row.device];
+    if (row.worse && device.node == node && device.kind == kind)
+      worst[row.device] = std::max(worst[row.device], times_worse(row));
+  }
+  std::vector<double> all;
+  for (const auto& [device, times] : worst) all.push_back(times);
+  std::ranges::sort(all);
+  constexpr double kBeyond = 1.1;
+  const double usual = all.empty() ? 1 : all[(all.size() - 1) / 2];
+  for (const auto& [device, times] : worst) {
+    const FleetDeviceRow& row = rows.devices[device];
+    if (times <= kBeyond * usual && row.cases_failed == 0) explained.insert(device);
+  }
+}
+
 /// Nodes of which all devices of a kind, and two at least, are worse in the same metrics; that of a
 /// kind which three nodes have, since of two nodes either may be the odd one.
-std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::string>& explained) {
+std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::size_t>& explained) {
   const auto kinds = compared_devices(rows);
   std::map<std::tuple<std::string, std::string, std::size_t>, std::vector<const FleetOutlierRow*>>
       worse;  // by node, kind and metric
@@ -66,8 +95,7 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::string>& ex
     Slow& one = slow[{node, kind}];
     ++one.metrics;
     double least = 1e300;  // what all of them have at least
-    for (const FleetOutlierRow* row : devices)
-      least = std::min(least, std::max(row->ratio, 1 / row->ratio));
+    for (const FleetOutlierRow* row : devices) least = std::min(least, times_worse(*row));
     if (least > one.times) {
       one.times = least;
       one.worst = &devices;
@@ -81,8 +109,9 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::string>& ex
     Finding finding = begin("fleet-node", Severity::distorts);
     finding.subject = node;
     finding.sentence = fmt::format(
-        "All {} of {} ({}) are slower than those of other nodes, {} times at least in {} of {}: "
-        "what they share, the node, is to be looked at first.",
+        "All {} of {} that were compared ({}) are slower than those of other nodes, {} times at "
+        "least in "
+        "{} of {}: what they share, the node, is to be looked at first.",
         counted(one.worst->size(), "device"),
         node,
         kind,
@@ -91,16 +120,18 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::string>& ex
         metric.key.name.text());
     finding.evidence.emplace_back(
         fmt::format("in {} all of them are slower", counted(one.metrics, "metric")));
-    for (const FleetOutlierRow* row : *one.worst)
-      finding.evidence.emplace_back(label_of(rows.devices[row->device]),
-                                    row->ratio,
+    for (const FleetOutlierRow* row : *one.worst) {
+      const bool above = row->ratio > 1;
+      finding.evidence.emplace_back("slower: " + label_of(rows.devices[row->device]),
+                                    times_worse(*row),
                                     std::string(kTimes),
-                                    row->interval.low,
-                                    row->interval.high);
+                                    above ? row->interval.low : 1 / row->interval.high,
+                                    above ? row->interval.high : 1 / row->interval.low);
+    }
     finding.remedy =
         "compare the node's CPU, its governor, its BIOS and what else runs there with those of "
         "another node; `launchgap doctor` there tells the first";
-    explained.insert(node + "\n" + kind);
+    explain(rows, node, kind, explained);
     found.emplace_back(one.times, std::move(finding));
   }
   std::ranges::stable_sort(found, std::greater<>(), [](const auto& one) { return one.first; });
@@ -112,8 +143,9 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::string>& ex
     }
     Finding rest = begin("fleet-nodes", Severity::distorts);
     rest.subject = "session";
-    rest.sentence = fmt::format("{} more are slower as a whole than the others.",
-                                counted(found.size() - kMostFindingsNamed, "node"));
+    const std::size_t more = found.size() - kMostFindingsNamed;
+    rest.sentence = fmt::format(
+        "{} more {} slower as a whole than the others.", more, more == 1 ? "node is" : "nodes are");
     rest.evidence.emplace_back("fleet_outliers.csv has all of their devices");
     findings.push_back(std::move(rest));
     break;
@@ -121,11 +153,10 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::string>& ex
   return findings;
 }
 
-std::vector<Finding> slow_devices(const FleetRows& rows, const std::set<std::string>& explained) {
+std::vector<Finding> standing_out(const FleetRows& rows, const std::set<std::size_t>& explained) {
   std::vector<const FleetDeviceRow*> odd;
-  for (const FleetDeviceRow& device : rows.devices) {
-    if (device.place && !explained.contains(device.node + "\n" + device.kind))
-      odd.push_back(&device);
+  for (std::size_t i = 0; i < rows.devices.size(); ++i) {
+    if (rows.devices[i].place && !explained.contains(i)) odd.push_back(&rows.devices[i]);
   }
   std::ranges::sort(odd, {}, [](const FleetDeviceRow* device) { return *device->place; });
   std::vector<Finding> findings;
@@ -133,8 +164,9 @@ std::vector<Finding> slow_devices(const FleetRows& rows, const std::set<std::str
     if (findings.size() == kMostFindingsNamed) {
       Finding rest = begin("fleet-devices", Severity::distorts);
       rest.subject = "session";
-      rest.sentence = fmt::format("{} more are slower than the others of their kind.",
-                                  counted(odd.size() - kMostFindingsNamed, "device"));
+      const std::size_t more = odd.size() - kMostFindingsNamed;
+      rest.sentence =
+          fmt::format("{} more {} out.", more, more == 1 ? "device stands" : "devices stand");
       rest.evidence.emplace_back("fleet_devices.csv has them by place");
       findings.push_back(std::move(rest));
       break;
@@ -142,50 +174,134 @@ std::vector<Finding> slow_devices(const FleetRows& rows, const std::set<std::str
     Finding finding = begin("fleet-device", Severity::distorts);
     finding.subject = device->device;
     finding.device = device->device;
-    finding.sentence =
-        device->worse > 0
-            ? fmt::format("{} is slower than the others of its kind, in {} of {}.",
-                          label_of(*device),
-                          device->worse,
-                          counted(device->metrics, "metric"))
-            : fmt::format("{} is slower than three quarters of {}.",
-                          label_of(*device),
-                          device->relative_score && rules::is_straggler(*device->relative_score)
-                              ? "the speed of the fastest of its kind"
-                              : "the speed that it had itself");
+    if (device->cases == 0) {
+      finding.code = "fleet-failed";
+      finding.severity = Severity::prevents;
+      finding.sentence = fmt::format("{} gave no result: {} failed.",
+                                     label_of(*device),
+                                     counted(device->cases_failed, "case"));
+    } else if (device->worse > 0) {
+      finding.sentence = fmt::format("{} is slower than the others of its kind, in {} of {}.",
+                                     label_of(*device),
+                                     device->worse,
+                                     counted(device->metrics, "metric"));
+    } else {
+      const bool relative = device->relative_score && rules::is_straggler(*device->relative_score);
+      finding.sentence = fmt::format(
+          "{} is slower than three quarters of {}.",
+          label_of(*device),
+          relative ? "the speed of the fastest of its kind" : "the speed that it had itself");
+    }
     finding.evidence.emplace_back(device->evidence);
-    if (device->worse == 0)
+    if (device->worse == 0 && device->cases > 0)
       finding.unknown = "whether it is so in each run: it has fewer than three, or they differ";
-    finding.remedy = fmt::format(
-        "look at {} for what was measured when, and measure the device again beside another of "
-        "its kind",
-        device->folder);
+    finding.remedy =
+        device->cases == 0
+            ? "run `launchgap doctor` on its node, and `launchgap health`"
+            : fmt::format(
+                  "look at {} for what was measured when, and measure the device again "
+                  "beside another of its kind",
+                  device->folder);
     findings.push_back(std::move(finding));
   }
   return findings;
 }
 
-/// What it says that no device differs.
-std::vector<Finding> nothing_odd(const FleetRows& rows) {
-  std::size_t compared = 0, kinds = 0;
+/// Cases that failed or are invalid on devices that have results too.
+std::vector<Finding> failed_cases(const FleetRows& rows) {
+  std::vector<const FleetDeviceRow*> failed;
+  for (const FleetDeviceRow& device : rows.devices) {
+    if (device.cases_failed > 0 && device.cases > 0) failed.push_back(&device);
+  }
+  if (failed.empty()) return {};
+  std::ranges::stable_sort(failed, std::greater<>(), &FleetDeviceRow::cases_failed);
+  Finding finding = begin("fleet-cases-failed", Severity::distorts);
+  finding.subject = "session";
+  finding.sentence =
+      fmt::format("On {} some cases failed or gave wrong results: these are in no comparison.",
+                  counted(failed.size(), "device"));
+  for (std::size_t i = 0; i < std::min(failed.size(), kMostFindingsNamed); ++i)
+    finding.evidence.emplace_back(fmt::format("{}: {}, such as {}",
+                                              label_of(*failed[i]),
+                                              counted(failed[i]->cases_failed, "case"),
+                                              printable(failed[i]->failure, 300)));
+  finding.remedy = "fleet_failures.csv has every reason, and on how many devices it is";
+  return {finding};
+}
+
+/// Kinds of which a quarter is far from another quarter: then neither is the odd one.
+std::vector<Finding> apart(const FleetRows& rows) {
+  constexpr double kLeastApart = 1.05;
+  struct Kind {
+    std::size_t metrics = 0;
+    const FleetMetricRow* most = nullptr;
+  };
+  std::map<std::string, Kind> kinds;
+  for (const FleetMetricRow& metric : rows.metrics) {
+    if (metric.devices < 4 || metric.q3 < kLeastApart * metric.q1) continue;
+    Kind& kind = kinds[metric.kind];
+    ++kind.metrics;
+    if (!kind.most || metric.q3 / metric.q1 > kind.most->q3 / kind.most->q1) kind.most = &metric;
+  }
+  std::vector<Finding> findings;
+  for (const auto& [name, kind] : kinds) {
+    Finding finding = begin("fleet-apart", Severity::distorts);
+    finding.subject = name;
+    const std::string_view unit = unit_of(kind.most->metric);
+    finding.sentence = fmt::format(
+        "The devices of {} lie far apart in {}, most in {} of {}: a quarter is at {} or below, and "
+        "a "
+        "quarter at {} or above.",
+        name,
+        counted(kind.metrics, "metric"),
+        kind.most->metric,
+        kind.most->key.name.text(),
+        quantity(kind.most->q1, unit),
+        quantity(kind.most->q3, unit));
+    if (kind.most->host_share)
+      finding.evidence.emplace_back(
+          "of the variance is between hosts", *kind.most->host_share, std::string(kShareUnit));
+    finding.remedy = "compare what the two have: drivers, clocks, power limits, CPUs";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+/// What it says that no device stands out.
+std::vector<Finding> nothing_odd(const FleetRows& rows, bool lie_apart) {
+  std::size_t compared = 0, kinds = 0, measured = 0;
   for (const auto& [kind, nodes] : compared_devices(rows)) {
     ++kinds;
     for (const auto& [node, devices] : nodes) compared += devices;
   }
+  for (const FleetDeviceRow& device : rows.devices) measured += device.cases > 0;
   if (compared == 0) {
-    Finding finding = begin("fleet-alone", Severity::open);
+    Finding finding = begin("fleet-alone", measured > 0 ? Severity::open : Severity::prevents);
     finding.subject = "session";
-    finding.sentence = "No device has another of its kind, so none can be called slow.";
+    finding.sentence = measured > 0 ? "No device has a metric in common with another of its kind, "
+                                      "so none can be called slow."
+                                    : "No device has a result.";
     return {finding};
   }
-  Finding finding = begin("fleet-even", Severity::fine);
+  if (lie_apart) return {};
+  const auto low = std::ranges::count_if(rows.devices, [&](const FleetDeviceRow& device) {
+    const auto index = static_cast<std::size_t>(&device - rows.devices.data());
+    return std::ranges::any_of(
+        rows.scores, [index](const FleetScoreRow& score) { return score.device == index; });
+  });
+  Finding finding = begin("fleet-even", low > 0 ? Severity::note : Severity::fine);
   finding.subject = "session";
   finding.sentence = fmt::format(
-      "None of {} of {} stands out: none is worse than its kind by more than 2 % and "
-      "by more than chance, and no score is below {:g}.",
+      "None of {} of {} stands out: none is worse than its kind by more than 2 %, by more than "
+      "chance, "
+      "and by more than its kind spreads anyway.",
       counted(compared, "device"),
-      counted(kinds, "kind"),
-      rules::kStragglerScore);
+      counted(kinds, "kind"));
+  if (low > 0)
+    finding.evidence.emplace_back(
+        fmt::format("single times score below {:g} on {}: fleet_scores.csv has them",
+                    rules::kStragglerScore,
+                    counted(static_cast<std::size_t>(low), "device")));
   finding.unknown = "what all of a kind share, and what happens in some runs only";
   return {finding};
 }
@@ -212,17 +328,20 @@ std::vector<Finding> too_few_runs(const FleetRows& rows) {
 }  // namespace
 
 std::vector<Finding> fleet_findings(const FleetRows& rows) {
-  std::set<std::string> explained;  // nodes and kinds
+  std::set<std::size_t> explained;  // devices
   std::vector<Finding> all = slow_nodes(rows, explained);
-  for (std::vector<Finding> more : {slow_devices(rows, explained), too_few_runs(rows)})
+  const std::vector<Finding> far = apart(rows);
+  for (std::vector<Finding> more :
+       {standing_out(rows, explained), far, failed_cases(rows), too_few_runs(rows)})
     for (Finding& finding : more) all.push_back(std::move(finding));
   const bool any = std::ranges::any_of(
       rows.devices, [](const FleetDeviceRow& device) { return device.place.has_value(); });
   if (any) return all;
-  const bool judged =
-      std::ranges::any_of(rows.devices, [](const FleetDeviceRow& device) { return device.judged; });
-  if (judged || all.empty())
-    for (Finding& finding : nothing_odd(rows)) all.push_back(std::move(finding));
+  const auto judged = [](const FleetDeviceRow& device) { return device.judged; };
+  const bool compared = std::ranges::any_of(
+      rows.devices, [](const FleetDeviceRow& device) { return device.metrics > 0; });
+  if (!compared || std::ranges::any_of(rows.devices, judged))
+    for (Finding& finding : nothing_odd(rows, !far.empty())) all.push_back(std::move(finding));
   return all;
 }
 

@@ -50,9 +50,8 @@ inline constexpr double kWarningScore = 0.75, kCriticalScore = 0.5, kPublishedSc
 
 /// How fast a GPU is beside what is expected, from 0 on, 1 is as fast. The lesser of: its best
 /// night / now (the individual score of nvidia-resiliency-ext), and the median of those of its name
-/// on the node / its own (its relative score takes the fastest, which would be the first of three by
-/// chance; of three at least). Nothing where neither is known.
-/// `of_what` says by which.
+/// on the node / its own (its relative score takes the fastest, which would be the first of three
+/// by chance; of three at least). Nothing where neither is known. `of_what` says by which.
 std::optional<double> score_of(const GpuHealth& gpu,
                                const std::vector<GpuHealth>& all,
                                std::string& of_what);

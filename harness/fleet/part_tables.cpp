@@ -13,6 +13,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/text.h"
+#include "harness/stats/stats.h"
 #include "harness/summary/summary.h"
 
 namespace launchgap::fleet {
@@ -34,20 +35,25 @@ double number(const std::string& cell, const CsvReader& reader) {
 }
 
 bool is_level(double value) {
-  return std::isfinite(value) && value > 0;
+  return std::isnormal(value) && value > 0;
 }
 
-std::vector<double> numbers(const std::string& cell, const CsvReader& reader) {
+/// Counts those that are no level.
+std::vector<double> levels(const std::string& cell, const CsvReader& reader, std::size_t& others) {
   std::vector<double> values;
   for (const std::string_view word : parts_of(cell, " ")) {
     const double value = number(std::string(word), reader);
-    if (is_level(value)) values.push_back(value);
+    if (is_level(value)) {
+      values.push_back(value);
+    } else {
+      ++others;
+    }
   }
   return values;
 }
 
 /// Throws Error for a table that is torn, or lacks a column.
-std::vector<PartRow> rows_of_table(const fs::path& path) {
+PartTable read_table(const fs::path& path) {
   const std::string text = InputFile(path).text(kLongestTable);
   if (!text.ends_with('\n')) throw Error("{} ends in the middle of a row", path.string());
   CsvReader reader(text, path.string());
@@ -66,11 +72,12 @@ std::vector<PartRow> rows_of_table(const fs::path& path) {
     return std::nullopt;
   };
   const auto medians = column("run_medians"), impossible = column("impossible");
-  std::vector<PartRow> rows;
+  PartTable table;
+  std::size_t others = 0;
   while (reader.next()) {
     const std::vector<std::string>& cells = reader.cells();
     if (impossible && cells[*impossible] == "true") continue;
-    PartRow& row = rows.emplace_back();
+    PartRow& row = table.rows.emplace_back();
     row.device = cells[device];
     row.arm = cells[arm];
     row.process_config = cells[process_config];
@@ -83,11 +90,17 @@ std::vector<PartRow> rows_of_table(const fs::path& path) {
     row.p999 = number(cells[p999], reader);
     const double time = number(cells[n], reader) * number(cells[mean], reader);
     row.time = is_level(time) ? time : 0;
-    if (medians) row.run_medians = numbers(cells[*medians], reader);
+    if (medians) row.run_medians = levels(cells[*medians], reader, others);
     // Of a table of before it is one value, which tells nothing of runs.
     if (!medians && is_level(row.p50)) row.run_medians = {row.p50};
+    if (!is_level(row.p50)) row.p50 = stats::median(row.run_medians).value_or(kNone);
   }
-  return rows;
+  if (others > 0)
+    table.problem = fmt::format("{}: {} of runs {} not positive, and do not count",
+                                path.string(),
+                                counted(others, "median"),
+                                others == 1 ? "is" : "are");
+  return table;
 }
 
 std::vector<PartRow> rows_of_records(const fs::path& folder, std::vector<std::string>& problems) {
@@ -124,8 +137,7 @@ PartTable read_part_table(const fs::path& session, bool ended) {
   // What is there of a session that still runs is of when somebody looked at it.
   if (ended && fs::symlink_status(path, failed).type() != fs::file_type::not_found) {
     try {
-      table.rows = rows_of_table(path);
-      return table;
+      return read_table(path);
     } catch (const Error& error) {
       table.problem = fmt::format("{}; its records were read", error.what());
     }

@@ -62,6 +62,7 @@ struct FleetDeviceRow {
   std::size_t cases = 0;     // that it has results of
   std::size_t cases_failed = 0;
   std::string reason;           // why there are no results; else empty
+  std::string failure;          // the first case that failed, and why
   std::optional<double> level;  // the median over its metrics of how many times worse than the
                                 // median of its kind it is
   std::size_t metrics = 0;      // that were compared

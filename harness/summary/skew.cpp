@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "harness/core/text.h"
+#include "harness/device/backend.h"
 #include "harness/rules/scores.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/session_findings.h"
@@ -26,10 +29,11 @@ bool same_members(const DeviceSkew& a, const DeviceSkew& b) {
   return std::ranges::equal(a.members, b.members, {}, &SkewMember::name, &SkewMember::name);
 }
 
-/// Every member has the same steps, in both parts.
+/// Every member has the same steps, in both parts, and enough to say something.
 bool is_whole(const DeviceSkew& skew) {
   const std::size_t steps = skew.members.empty() ? 0 : skew.members.front().host_ns.size();
-  return steps > 0 && std::ranges::all_of(skew.members, [steps](const SkewMember& member) {
+  return steps >= rules::kLeastLateCount &&
+         std::ranges::all_of(skew.members, [steps](const SkewMember& member) {
            return member.host_ns.size() == steps && member.work_ns.size() == steps;
          });
 }
@@ -38,9 +42,11 @@ bool is_whole(const DeviceSkew& skew) {
 std::map<std::pair<std::string, CaseName>, Processes> processes_by_case(
     const SessionData& session) {
   std::map<std::pair<std::string, CaseName>, Processes> all;
+  std::set<std::tuple<std::string, std::string, int>> replicates;  // each counts once
   for (const SkewInfo& info : session.skews) {
     if (!is_whole(info.skew)) continue;
     Processes& processes = all[{info.device, CaseName::parse(info.skew.case_name)}];
+    if (!replicates.insert({info.device, info.skew.case_name, info.replicate}).second) continue;
     if (processes.empty() || same_members(*processes.front(), info.skew))
       processes.push_back(&info.skew);
   }
@@ -76,9 +82,8 @@ double of_others(const std::vector<double>& values, std::size_t own) {
 }
 
 /// "GPU-5f… (n1, 0000:07:00.0)" of a UUID, "CPU 3" of "cpu3".
-std::string label_of(const DeviceLabels& labels, const std::string& member) {
-  if (member.starts_with("cpu")) return "CPU " + member.substr(3);
-  return labels.of(member);
+std::string label_of(const DeviceLabels& labels, const std::string& member, bool is_cpu) {
+  return is_cpu && member.starts_with("cpu") ? "CPU " + member.substr(3) : labels.of(member);
 }
 
 std::string words_of(const SkewRow& row) {
@@ -147,7 +152,8 @@ std::vector<Finding> skew_findings(const SessionData& session) {
     finding.device = first.device;
     finding.subject = labels.of(first.device);
     finding.cases = first.name.text();
-    const bool of_cpus = first.member.starts_with("cpu");
+    const DeviceFacts* const facts = session.device(first.device);
+    const bool of_cpus = !facts || !is_gpu(*facts);
     const std::string_view what = of_cpus ? "CPU" : "GPU";
     if (!first.valid) {
       finding.code = "skew-one";
@@ -161,7 +167,7 @@ std::vector<Finding> skew_findings(const SessionData& session) {
     for (const SkewRow& row : members)
       finding.evidence.emplace_back(
           fmt::format("{}: {} by the host and {} of work, the last in {} of {} steps",
-                      label_of(labels, row.member),
+                      label_of(labels, row.member, of_cpus),
                       quantity(row.host_ns, "ns"),
                       quantity(row.work_ns, "ns"),
                       row.last,
@@ -184,7 +190,8 @@ std::vector<Finding> skew_findings(const SessionData& session) {
           fmt::format("None of {} that do the same step at once ({}) keeps the others waiting.",
                       counted(members.size(), what),
                       steps);
-      finding.unknown = "what differs by less than 2 % of a step";
+      finding.unknown = fmt::format("what differs by less than 2 % of a step, or than {}",
+                                    quantity(first.uncertainty_ns, "ns"));
       if (found.otherwise > 0)
         finding.unknown += fmt::format(
             "; in {} of {} it was otherwise", found.otherwise, counted(first.runs, "run"));
@@ -202,18 +209,20 @@ std::vector<Finding> skew_findings(const SessionData& session) {
       finding.code = "skew-late";
       finding.severity = Severity::distorts;
       std::vector<std::string> who;
-      for (const std::size_t m : found.who) who.push_back(label_of(labels, members[m].member));
-      finding.sentence =
-          fmt::format("{} keep the rest of {} waiting in {} of the steps ({}), by {}: {}.",
-                      list_text(who),
-                      counted(members.size(), what),
-                      share,
-                      steps,
-                      by,
-                      found.by_host ? "the host is late" : "their work takes longer");
+      for (const std::size_t m : found.who)
+        who.push_back(label_of(labels, members[m].member, of_cpus));
+      finding.sentence = fmt::format(
+          "{} are later than the rest of {}, and one of them is the last in {} of the steps ({}), "
+          "by {}: {}.",
+          list_text(who),
+          counted(members.size(), what),
+          share,
+          steps,
+          by,
+          found.by_host ? "the host is late" : "their work takes longer");
     } else if (!found.who.empty()) {
       const SkewRow& late = members[found.who.front()];
-      const std::string who = label_of(labels, late.member);
+      const std::string who = label_of(labels, late.member, of_cpus);
       finding.code = "skew-late";
       finding.severity = Severity::distorts;
       if (!of_cpus) finding.device = finding.subject = late.member;

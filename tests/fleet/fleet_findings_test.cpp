@@ -24,6 +24,7 @@ FleetRows even(std::size_t nodes) {
     device.kind = "NVIDIA H100";
     device.pci_bus_id = fmt::format("0000:{}7:00.0", i % 2);
     device.folder = fmt::format("../tonight/{}", i);
+    device.cases = 1;
     device.metrics = 1;
     device.judged = true;
   }
@@ -60,13 +61,88 @@ TEST(FleetFindings, NameADeviceThatIsWorse) {
 
 TEST(FleetFindings, NameANodeOfWhichAllAreWorse) {
   FleetRows rows = even(3);
-  make_worse(rows, 2, 1.24);
+  make_worse(rows, 2, 1.14);
   make_worse(rows, 3, 1.10);
   const std::vector<Finding> found = said(fleet_findings(rows));
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].code, "fleet-node");
   EXPECT_EQ(found[0].subject, "n1");
   EXPECT_THAT(found[0].sentence, HasSubstr("1.10 times at least"));
+}
+
+TEST(FleetFindings, ADeviceFarBeyondItsNodeHasItsOwn) {
+  FleetRows rows = even(3);
+  make_worse(rows, 2, 3);
+  make_worse(rows, 3, 1.10);
+  EXPECT_THAT(codes(rows), ElementsAre("fleet-node", "fleet-device"));
+}
+
+TEST(FleetFindings, OfARateTheEvidenceIsTimesSlowerToo) {
+  FleetRows rows = even(3);
+  make_worse(rows, 2, 0.8);
+  make_worse(rows, 3, 0.8);
+  const std::vector<Finding> found = said(fleet_findings(rows));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].sentence, HasSubstr("1.25 times at least"));
+  ASSERT_THAT(found[0].evidence, SizeIs(3));
+  EXPECT_DOUBLE_EQ(*found[0].evidence[1].value, 1.25);
+  EXPECT_LT(*found[0].evidence[1].low, 1.25);
+}
+
+TEST(FleetFindings, NameADeviceThatGaveNoResult) {
+  FleetRows rows = even(3);
+  FleetDeviceRow& dead = rows.devices[1];
+  dead.cases = dead.metrics = 0;
+  dead.judged = false;
+  dead.cases_failed = 191;
+  dead.place = 1;
+  dead.evidence = "191 cases failed: launch/null: CUDA error 700";
+  const std::vector<Finding> found = said(fleet_findings(rows));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].code, "fleet-failed");
+  EXPECT_EQ(found[0].severity, Severity::prevents);
+  EXPECT_THAT(found[0].sentence, HasSubstr("(n0, 0000:17:00.0) gave no result: 191 cases failed"));
+}
+
+TEST(FleetFindings, SayWhereSomeCasesFailed) {
+  FleetRows rows = even(3);
+  rows.devices[4].cases_failed = 2;
+  rows.devices[4].failure = "launch/null: the result is wrong";
+  EXPECT_THAT(codes(rows), ElementsAre("fleet-cases-failed", "fleet-even"));
+}
+
+TEST(FleetFindings, OfAKindInTwoHalvesSayThat) {
+  FleetRows rows = even(3);
+  rows.metrics[0].devices = 6;
+  rows.metrics[0].q1 = 2500;
+  rows.metrics[0].q3 = 3250;
+  rows.metrics[0].host_share = 0.99;
+  const std::vector<Finding> found = said(fleet_findings(rows));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].code, "fleet-apart");
+  rows.metrics[0].q3 = 2600;
+  EXPECT_THAT(codes(rows), ElementsAre("fleet-even"));
+}
+
+TEST(FleetFindings, LowScoresOfSingleTimesAreNoAllClear) {
+  FleetRows rows = even(3);
+  rows.scores.push_back({4, 0, 0.5, std::nullopt});
+  const std::vector<Finding> found = said(fleet_findings(rows));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].severity, Severity::note);
+  EXPECT_THAT(found[0].evidence[0].name, HasSubstr("on 1 device"));
+}
+
+TEST(FleetFindings, OfNothingSayNothingElse) {
+  FleetRows rows = even(2);
+  for (FleetDeviceRow& device : rows.devices) {
+    device.cases = device.metrics = 0;
+    device.judged = false;
+  }
+  const std::vector<Finding> found = said(fleet_findings(rows));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].severity, Severity::prevents);
+  EXPECT_EQ(found[0].sentence, "No device has a result.");
 }
 
 TEST(FleetFindings, OfTwoNodesEitherMayBeTheOddOne) {

@@ -119,6 +119,91 @@ def test_few_runs_are_said_to_be_few(base, tmp_path):
     assert "fleet-few-runs" in {f["code"] for f in answer["findings"]}
 
 
+def edited(folder, uuid, change):
+    """Each row of a device's summary.csv as `change` has it."""
+    for session in (folder / "sessions").glob(f"*{uuid}*"):
+        with open(session / "summary.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            change(row)
+        with open(session / "summary.csv", "w", newline="") as file:
+            table = csv.DictWriter(file, rows[0].keys())
+            table.writeheader()
+            table.writerows(rows)
+
+
+def fail(row):
+    kept = {
+        "status": "failed",
+        "reason": "CUDA error 700",
+        "metric": "",
+        "p50": "",
+        "run_medians": "",
+        "mean": "",
+        "p999": "",
+    }
+    row.update(kept if row["status"] == "ok" else {})
+
+
+def test_a_gpu_on_which_all_failed_is_named(base, tmp_path):
+    fleet = made(base, tmp_path, nodes=6, gpus=4)
+    edited(tmp_path, fleet.uuid(2, 1), fail)
+    answer, page = reported(tmp_path)
+    [dead] = [f for f in answer["findings"] if f["code"] == "fleet-failed"]
+    assert dead["subject"] == fleet.uuid(2, 1) and dead["severity"] == "prevents"
+    assert "None of" not in page and "CUDA error 700" in page
+    device = next(d for d in answer["fleet_devices"] if d["device_id"] == fleet.uuid(2, 1))
+    assert device["place"] == 1 and device["cases"] == 0 and "CUDA error 700" in device["reason"]
+
+
+def test_one_fast_device_does_not_make_the_others_slow(base, tmp_path):
+    fleet = made(base, tmp_path, nodes=6, gpus=4, slow_devices={(2, 1): 0.5})
+    answer, _ = reported(tmp_path)
+    assert named(answer) == set()
+    device = next(d for d in answer["fleet_devices"] if d["device_id"] == fleet.uuid(2, 1))
+    assert device["level"] == pytest.approx(0.5, rel=0.02)
+
+
+def test_half_of_a_fleet_that_is_slow_is_no_all_clear(base, tmp_path):
+    made(base, tmp_path, nodes=6, gpus=4, slow_nodes={0: 1.3, 1: 1.3, 2: 1.3})
+    answer, _ = reported(tmp_path)
+    codes = {f["code"] for f in answer["findings"]}
+    assert "fleet-apart" in codes and "fleet-even" not in codes
+
+
+def test_a_slow_device_is_not_hidden_by_its_slow_node(base, tmp_path):
+    fleet = made(base, tmp_path, nodes=6, gpus=4, slow_nodes={3: 1.07}, slow_devices={(3, 1): 2})
+    answer, _ = reported(tmp_path)
+    assert named(answer) == {fleet.node(3), fleet.uuid(3, 1)}
+
+
+def test_what_is_invalid_is_not_compared(base, tmp_path):
+    fleet = made(base, tmp_path, nodes=6, gpus=4)
+
+    def wrong(row):
+        if row["p50"]:
+            factor = 0.4 if row["direction"] == "lower" else 2.5
+            medians = " ".join(str(float(m) * factor) for m in row["run_medians"].split())
+            row.update({"status": "invalid", "reason": "wrong result", "run_medians": medians})
+
+    edited(tmp_path, fleet.uuid(1, 1), wrong)
+    answer, _ = reported(tmp_path)
+    assert {f["subject"] for f in answer["findings"] if f["code"].startswith("fleet-")} == {fleet.uuid(1, 1)}
+
+
+@pytest.mark.parametrize("median", ["1e-320", "nan", "inf", "-5", "0"])
+def test_a_median_that_is_none_does_not_count_and_is_told(base, tmp_path, median):
+    fleet = made(base, tmp_path, nodes=3, gpus=2)
+
+    def spoil_one(row):
+        if row["metric"] == "api_ns":
+            row["run_medians"] = " ".join([median, *row["run_medians"].split()[1:]])
+
+    edited(tmp_path, fleet.uuid(1, 1), spoil_one)
+    answer, _ = reported(tmp_path, "--fleet", code=3)
+    assert any("not positive" in problem for problem in answer["problems"])
+
+
 def test_the_values_are_those_of_the_samples(tmp_path):
     """Of sessions that were measured, the fleet's values are the medians of the runs that the samples have."""
     node = {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
@@ -224,4 +309,4 @@ def test_what_goes_with_it_and_what_does_not(base, tmp_path):
     done = launchgap("report", tmp_path / "merged", base, "--fleet", code=2)
     assert "launchgap merge" in done.stderr
     launchgap("report", base, "--fleet", "-o", tmp_path / "one.html", code=0)
-    assert "No device has another of its kind" in (tmp_path / "one.html").read_text()
+    assert "No device has a metric in common" in (tmp_path / "one.html").read_text()

@@ -18,6 +18,7 @@ def measured(folder, node, *more, filter=ONE_THREAD, devices="gpu", code=0):
     return table(folder / "skew.csv"), table(folder / "findings.csv")
 
 
+@pytest.mark.compares_times
 @pytest.mark.parametrize("kind", ["quiet", "device", "turns", "host"])
 def test_who_is_late_is_told(tmp_path, kind):
     """tests/experiments/skew_truth.py counts how often; once is a test."""
@@ -64,7 +65,7 @@ def test_a_thread_for_each_gpu_needs_a_cpu_for_each(tmp_path):
 
 def test_a_gpu_that_fails_costs_its_case_alone(tmp_path):
     node = skewed_nodes.node("quiet")
-    node["faults"] = [{"device": 5, "call": "cuLaunchKernel", "after": 20, "code": 719}]
+    node["faults"] = [{"device": 5, "library": "cuda", "call": "cuEventRecord", "after": 40, "code": 719}]
     (tmp_path / "node.json").write_text(json.dumps(node))
     what = ("--devices", "gpu", "--profile", "quick", "--runs", "1", *UNTRACED, "--no-report")
     done = launchgap(

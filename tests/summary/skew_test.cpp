@@ -37,6 +37,7 @@ SessionData session_of(std::vector<DeviceSkew> processes, bool host = false) {
     session.devices.push_back(host ? a_device(first, "AMD EPYC")
                                    : a_device(fmt::format("GPU-{}", i), "NVIDIA H100"));
     session.devices.back().index = static_cast<int>(i);
+    if (host) session.devices.back().backend = "host";
   }
   int replicate = 0;
   for (DeviceSkew& process : processes)
@@ -133,7 +134,7 @@ TEST(Skew, NamesSeveralThatAreLate) {
   EXPECT_EQ(found.code, "skew-late");
   EXPECT_THAT(
       found.sentence,
-      HasSubstr("NVIDIA H100 (1), NVIDIA H100 (4) and NVIDIA H100 (6) keep the rest of 8 GPUs"));
+      HasSubstr("NVIDIA H100 (1), NVIDIA H100 (4) and NVIDIA H100 (6) are later than the rest"));
   DeviceSkew host = even("each", 8);
   for (const std::size_t m : {1, 4}) delay(host, m, 0, 80'000);
   EXPECT_THAT(only(session_of({host})).sentence, HasSubstr("the host is late"));
