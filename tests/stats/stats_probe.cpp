@@ -21,8 +21,8 @@
 #include "harness/rules/two_levels.h"
 #include "harness/rules/two_sessions.h"
 #include "harness/stats/modes.h"
-#include "harness/stats/padding_gains.h"
 #include "harness/stats/nested_effects.h"
+#include "harness/stats/padding_gains.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
 #include "harness/stats/trend.h"
@@ -102,9 +102,8 @@ Json describe_nested_effects(const Groups& groups) {
     for (int i = 0; i < static_cast<int>(devices); ++i) host.push_back(groups.at(next++));
   }
   const NestedEffects effects = nested_effects(hosts);
-  return {{"host", json(effects.host)},
-          {"device", json(effects.device)},
-          {"run", json(effects.run)}};
+  return {
+      {"host", json(effects.host)}, {"device", json(effects.device)}, {"run", json(effects.run)}};
 }
 
 Json describe_effects(const Groups& groups) {
