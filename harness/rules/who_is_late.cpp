@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <utility>
 
 #include <boost/math/distributions/binomial.hpp>
 
@@ -173,9 +173,26 @@ WhoIsLate in_each(std::span<const WhoIsLate> processes) {
     all.otherwise = processes.size() - quiet;
     return all;
   }
-  all.lateness = agree ? first.lateness : Lateness::unclear;
-  if (!agree) return all;
-  all.who = first.who;
+  // One that is late in each process, and in most of them alone: another one beside it in the rest
+  // does not change that.
+  std::vector<std::size_t> common = first.who;
+  bool always = true;
+  const auto alone =
+      static_cast<std::size_t>(std::ranges::count(processes, Lateness::one, &WhoIsLate::lateness));
+  for (const WhoIsLate& one : processes) {
+    always = always && one.by_host == first.by_host &&
+             (one.lateness == Lateness::one || one.lateness == Lateness::some);
+    std::erase_if(common, [&one](std::size_t who) {
+      return std::ranges::find(one.who, who) == one.who.end();
+    });
+  }
+  if (always && common.size() == 1 && 2 * alone > processes.size()) {
+    all.lateness = Lateness::one;
+  } else {
+    all.lateness = agree ? first.lateness : Lateness::unclear;
+    if (!agree) return all;
+  }
+  all.who = std::move(common);
   all.by_host = first.by_host;
   all.late_ns = median_of(late);
   all.late_share = median_of(shares);

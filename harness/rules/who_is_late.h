@@ -57,7 +57,8 @@ inline constexpr std::size_t kLeastLateCount = 10;
 WhoIsLate who_is_late(std::span<const StepTimes> devices, double uncertainty);
 
 /// What holds in each process of a session: nobody is late if that is so in more than half of them;
-/// else `unclear` where they do not agree on kind, devices and cause.
+/// else one is that is always late in each, and in more than half of them alone; else `unclear`
+/// where they do not agree on kind, devices and cause.
 WhoIsLate in_each(std::span<const WhoIsLate> processes);
 
 }  // namespace launchgap::rules

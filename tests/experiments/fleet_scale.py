@@ -3,8 +3,7 @@
     .venv/bin/python3 tests/experiments/fleet_scale.py [--devices 2500 5000 10000] [--samples 10 100] [--folder FOLDER]
 
 A session of a fake A100 is measured once; the others are made from it (tests/fleet/make_fleet.py), each with its tables, its
-session.json and its records. Samples are in millions, of one session with as many runs as that takes. What it printed
-once is in fleet_scale.txt.
+session.json and its records. Samples are in millions, of one session with as many runs as that takes.
 """
 
 import argparse

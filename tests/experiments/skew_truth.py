@@ -40,8 +40,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--quiet", type=int, default=60)
+    parser.add_argument("--kinds", nargs="*", choices=skewed_nodes.SAID, default=list(skewed_nodes.SAID))
     options = parser.parse_args()
-    for kind in skewed_nodes.SAID:
+    for kind in options.kinds:
         count = options.quiet if not skewed_nodes.SAID[kind][1] else options.sessions
         right, others = 0, collections.Counter()
         for _ in range(count):

@@ -148,6 +148,13 @@ TEST(WhoIsLate, HoldsOnlyWhereEachProcessSaysTheSame) {
   EXPECT_EQ(in_each(std::vector{d, a, d}).lateness, Lateness::none);
   EXPECT_EQ(in_each(std::vector{d, a, d}).otherwise, 1u);
   EXPECT_EQ(in_each(std::vector{d, a}).lateness, Lateness::unclear);
+  std::vector<StepTimes> both = third;
+  for (double& work : both[4].work) work *= 1.1;
+  const WhoIsLate e = judged(both);
+  EXPECT_THAT(e.who, ElementsAre(3u, 4u));
+  EXPECT_THAT(in_each(std::vector{a, e, a}).who, ElementsAre(3u)) << "what holds in each";
+  EXPECT_EQ(in_each(std::vector{e, a}).lateness, Lateness::unclear);
+  EXPECT_EQ(in_each(std::vector{e, e}).lateness, Lateness::some);
   EXPECT_EQ(in_each({}).lateness, Lateness::none);
 }
 
