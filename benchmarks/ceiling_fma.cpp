@@ -85,9 +85,7 @@ class MultiplyAdd : public Case {
     std::vector<double> results(threads());
     device_.read(*results_, 0, results.data(), results.size() * sizeof(double));
     for (std::size_t thread = 0; thread < results.size(); ++thread) {
-      double expected = 0;
-      for (unsigned i = 0; i < kernels::kMultiplyAddChains; ++i)
-        expected += static_cast<double>(thread % kernels::kMultiplyAddStarts + i + steps_);
+      const double expected = kernels::multiply_add_count(thread, steps_);
       if (results[thread] != expected)
         throw WrongResult(
             "thread {} has computed {}, and {} is right", thread, results[thread], expected);

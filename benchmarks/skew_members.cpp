@@ -76,10 +76,7 @@ class Work {
     std::vector<double> results(to_->bytes() / sizeof(double));
     device_.read(*to_, 0, results.data(), to_->bytes());
     for (std::size_t thread = 0; thread < results.size(); ++thread) {
-      double expected = 0;
-      for (unsigned i = 0; i < kernels::kMultiplyAddChains; ++i)
-        expected +=
-            static_cast<double>(thread % kernels::kMultiplyAddStarts + i + kMultiplyAddSteps);
+      const double expected = kernels::multiply_add_count(thread, kMultiplyAddSteps);
       if (results[thread] != expected)
         throw WrongResult("{}: thread {} has computed {}, and {} is right",
                           device_.facts().uuid,
@@ -132,10 +129,6 @@ class Gpu {
   Device* device_;
   std::optional<Work> work_;
 };
-
-std::string name_of_cpu(int cpu) {
-  return fmt::format("cpu{}", cpu);
-}
 
 /// Processor time of the calling thread.
 std::int64_t thread_ns() {
@@ -254,7 +247,6 @@ class Gpus : public Members {
     const std::int64_t called = now_ns();
     gpus_[i]->work().enqueue();
     step.returned = now_ns();
-    step.called = called;
     step.begin = team_ ? begin_ : called;
   }
   void collect(std::size_t i) {
@@ -302,7 +294,9 @@ class Cpus : public Members {
   }
 
   std::size_t size() const override { return steps_.size(); }
-  std::string name(std::size_t member) const override { return name_of_cpu(cpus_[member]); }
+  std::string name(std::size_t member) const override {
+    return fmt::format("cpu{}", cpus_[member]);
+  }
 
   const std::vector<Step>& step() override {
     begin_ = now_ns();
@@ -320,10 +314,8 @@ class Cpus : public Members {
   }
 
   void verify() override {
+    constexpr double expected = kernels::multiply_add_count(0, kMultiplyAddSteps);
     for (std::size_t i = 0; i < results_.size(); ++i) {
-      double expected = 0;
-      for (unsigned k = 0; k < kernels::kMultiplyAddChains; ++k)
-        expected += static_cast<double>(k + kMultiplyAddSteps);
       if (results_[i] != expected)
         throw WrongResult(
             "CPU {} has computed {}, and {} is right", cpus_[i], results_[i], expected);
@@ -348,7 +340,6 @@ class Cpus : public Members {
     const std::int64_t own = thread_ns() - own_begin;
     step.seen = now_ns();
     step.begin = begin_;
-    step.called = called;
     // What it was not on its CPU is no part of its work.
     step.work = static_cast<double>(std::min(own, step.seen - called));
     step.returned = step.seen - static_cast<std::int64_t>(step.work);

@@ -13,7 +13,7 @@ namespace launchgap {
 
 /// One step of one member, in ns of the host's clock, but for `work`.
 struct Step {
-  std::int64_t begin = 0, called = 0, returned = 0, seen = 0;
+  std::int64_t begin = 0, returned = 0, seen = 0;
   double work = 0;
   bool waited_first = true;  // when it ended somebody looked, and not later
 };

@@ -11,4 +11,12 @@ constexpr double multiply_add_operations(unsigned steps) {
   return 2.0 * kMultiplyAddChains * steps;
 }
 
+/// What a thread has computed after so many steps, each of which multiplies by 1 and adds 1; exact.
+constexpr double multiply_add_count(unsigned long long thread, unsigned steps) {
+  double sum = 0;
+  for (unsigned i = 0; i < kMultiplyAddChains; ++i)
+    sum += static_cast<double>(thread % kMultiplyAddStarts + i + steps);
+  return sum;
+}
+
 }  // namespace launchgap::kernels

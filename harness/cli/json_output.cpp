@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -38,6 +39,14 @@ Json rows_of(const Table& table, const TableInputs& inputs) {
     }
   });
   return rows;
+}
+
+void add_tables(Json& json, std::span<const std::string_view> names, const TableInputs& inputs) {
+  for (const Table& table : all_tables()) {
+    const std::string_view name = table.name.substr(0, table.name.find('.'));
+    if (std::ranges::find(names, name) != names.end())
+      json[std::string(name)] = rows_of(table, inputs);
+  }
 }
 
 }  // namespace
@@ -89,11 +98,7 @@ Json session_as_json(const Summarised& summarised, const std::filesystem::path& 
                {"folder", summarised.session.folder.string()},
                {"page", page.string()},
                {"problems", summarised.session.problems}};
-  for (const Table& table : all_tables()) {
-    const std::string_view name = table.name.substr(0, table.name.find('.'));
-    if (std::ranges::find(kTables, name) != std::end(kTables))
-      json[std::string(name)] = rows_of(table, summarised.table_inputs());
-  }
+  add_tables(json, kTables, summarised.table_inputs());
   return json;
 }
 
@@ -104,11 +109,7 @@ Json fleet_as_json(const FleetTables& tables, const std::filesystem::path& page)
                {"page", page.string()}};
   constexpr std::string_view kFleetTables[] = {
       "findings", "missing", "fleet_devices", "fleet_metrics", "fleet_scores", "fleet_failures"};
-  for (const Table& table : all_tables()) {
-    const std::string_view name = table.name.substr(0, table.name.find('.'));
-    if (std::ranges::find(kFleetTables, name) != std::end(kFleetTables))
-      json[std::string(name)] = rows_of(table, inputs);
-  }
+  add_tables(json, kFleetTables, inputs);
   return json;
 }
 

@@ -1,13 +1,10 @@
 #include "harness/fleet/fleet.h"
 
 #include <algorithm>
-#include <cmath>
 #include <future>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -18,7 +15,6 @@
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
-#include "harness/core/printable.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
@@ -37,15 +33,15 @@ namespace fs = std::filesystem;
 
 /// What one session has of a metric on a device.
 struct Observation {
-  std::uint32_t device = 0, session = 0;       // indices; sessions in the order in which they began
-  std::uint32_t runs_begin = 0, runs_end = 0;  // of its run medians, in Collected::medians
-  double p50 = 0, p999 = 0, time = 0;
+  std::uint32_t device = 0;                    // its index
+  std::uint32_t runs_begin = 0, runs_end = 0;  // of its run medians, in FleetReader::medians_
+  double p50 = 0, time = 0;
 };
 
 /// A metric of a case, and all that was seen of it.
 struct Series {
   std::string arm, process_config, case_name, metric;
-  std::vector<Observation> seen;
+  std::vector<Observation> seen;  // by session, in the order in which these began
 };
 
 /// What a session failed at, by status and reason.
@@ -147,13 +143,13 @@ class FleetReader {
       const Tables tables = reading.front().get();
       reading.erase(reading.begin());
       for (const PartTable& table : tables) {
-        take(*parts[taken], static_cast<std::uint32_t>(taken), table);
+        take(*parts[taken], table);
         ++taken;
       }
     }
   }
 
-  void take(const SessionPart& part, std::uint32_t session, const PartTable& table) {
+  void take(const SessionPart& part, const PartTable& table) {
     if (!table.problem.empty())
       rows().problems.push_back(fmt::format("{}: {}", part.folder, table.problem));
     if (table.from_records) ++rows().from_records;
@@ -185,12 +181,10 @@ class FleetReader {
       }
       Observation seen;
       seen.device = device;
-      seen.session = session;
       seen.runs_begin = static_cast<std::uint32_t>(medians_.size());
       medians_.insert(medians_.end(), row.run_medians.begin(), row.run_medians.end());
       seen.runs_end = static_cast<std::uint32_t>(medians_.size());
       seen.p50 = row.p50;
-      seen.p999 = row.p999;
       seen.time = row.time;
       found->second.seen.push_back(seen);
     }
@@ -272,6 +266,7 @@ class FleetReader {
       describe(devices, row);
       std::vector<std::vector<double>> groups;
       for (const OfDevice& device : devices) groups.push_back(device.runs);
+      const bool may_head = headline_of(row) != nullptr;
       const auto deviations = rules::deviations(groups, comparisons(kind));
       for (std::size_t i = 0; i < devices.size(); ++i) {
         const double value = devices[i].value();
@@ -290,7 +285,7 @@ class FleetReader {
           rows().outliers.push_back(
               {devices[i].device, index, value, *deviation.ratio, *deviation.interval, worse});
         }
-        if (headline_of(row))
+        if (may_head)
           rows().values.push_back({static_cast<std::uint32_t>(devices[i].device),
                                    static_cast<std::uint32_t>(index),
                                    value,
@@ -404,9 +399,7 @@ class FleetReader {
 
   // --- what stands out ---
 
-  void rank_outliers() {
-    std::ranges::stable_sort(rows().outliers, std::greater<>(), signed_times_worse);
-  }
+  void rank_outliers() { std::ranges::stable_sort(rows().outliers, std::greater<>(), times_worse); }
 
   void list_failures() {
     constexpr std::size_t kNamed = 8;

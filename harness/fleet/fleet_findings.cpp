@@ -1,7 +1,6 @@
 #include "harness/fleet/fleet_findings.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 #include "harness/core/metric.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
+#include "harness/fleet/fleet_places.h"
 #include "harness/rules/scores.h"
 
 namespace launchgap::fleet {
@@ -44,8 +44,13 @@ std::map<std::string, std::map<std::string, std::size_t>> compared_devices(const
   return kinds;
 }
 
-double times_worse(const FleetOutlierRow& row) {
-  return std::max(row.ratio, 1 / row.ratio);
+/// Of each device, how many times worse it is in its worst metric; 0 where it is in none.
+std::vector<double> worst_of_each(const FleetRows& rows) {
+  std::vector<double> worst(rows.devices.size(), 0);
+  for (const FleetOutlierRow& row : rows.outliers) {
+    if (row.worse) worst[row.device] = std::max(worst[row.device], times_worse(row));
+  }
+  return worst;
 }
 
 /// Adds the devices of a node that are no worse than it explains: not much beyond what most of them
@@ -53,21 +58,19 @@ double times_worse(const FleetOutlierRow& row) {
 void explain(const FleetRows& rows,
              const std::string& node,
              const std::string& kind,
+             const std::vector<double>& worst,
              std::set<std::size_t>& explained) {
-  std::map<std::size_t, double> worst;
-  for (const FleetOutlierRow& row : rows.outliers) {
-    const FleetDeviceRow& device = rows.devices[row.device];
-    if (row.worse && device.node == node && device.kind == kind)
-      worst[row.device] = std::max(worst[row.device], times_worse(row));
+  std::vector<std::size_t> devices;
+  for (std::size_t i = 0; i < rows.devices.size(); ++i) {
+    if (worst[i] > 0 && rows.devices[i].node == node && rows.devices[i].kind == kind)
+      devices.push_back(i);
   }
-  std::vector<double> all;
-  for (const auto& [device, times] : worst) all.push_back(times);
-  std::ranges::sort(all);
+  if (devices.empty()) return;
+  std::ranges::sort(devices, {}, [&](std::size_t i) { return worst[i]; });
   constexpr double kBeyond = 1.1;
-  const double usual = all.empty() ? 1 : all[(all.size() - 1) / 2];
-  for (const auto& [device, times] : worst) {
-    const FleetDeviceRow& row = rows.devices[device];
-    if (times <= kBeyond * usual && row.cases_failed == 0) explained.insert(device);
+  const double usual = worst[devices[(devices.size() - 1) / 2]];
+  for (const std::size_t i : devices) {
+    if (worst[i] <= kBeyond * usual && rows.devices[i].cases_failed == 0) explained.insert(i);
   }
 }
 
@@ -75,6 +78,7 @@ void explain(const FleetRows& rows,
 /// kind which three nodes have, since of two nodes either may be the odd one.
 std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::size_t>& explained) {
   const auto kinds = compared_devices(rows);
+  const std::vector<double> worst = worst_of_each(rows);
   std::map<std::tuple<std::string, std::string, std::size_t>, std::vector<const FleetOutlierRow*>>
       worse;  // by node, kind and metric
   for (const FleetOutlierRow& row : rows.outliers) {
@@ -110,8 +114,7 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::size_t>& ex
     finding.subject = node;
     finding.sentence = fmt::format(
         "All {} of {} that were compared ({}) are slower than those of other nodes, {} times at "
-        "least in "
-        "{} of {}: what they share, the node, is to be looked at first.",
+        "least in {} of {}: what they share, the node, is to be looked at first.",
         counted(one.worst->size(), "device"),
         node,
         kind,
@@ -131,7 +134,7 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::size_t>& ex
     finding.remedy =
         "compare the node's CPU, its governor, its BIOS and what else runs there with those of "
         "another node; `launchgap doctor` there tells the first";
-    explain(rows, node, kind, explained);
+    explain(rows, node, kind, worst, explained);
     found.emplace_back(one.times, std::move(finding));
   }
   std::ranges::stable_sort(found, std::greater<>(), [](const auto& one) { return one.first; });
@@ -250,8 +253,7 @@ std::vector<Finding> apart(const FleetRows& rows) {
     const std::string_view unit = unit_of(kind.most->metric);
     finding.sentence = fmt::format(
         "The devices of {} lie far apart in {}, most in {} of {}: a quarter is at {} or below, and "
-        "a "
-        "quarter at {} or above.",
+        "a quarter at {} or above.",
         name,
         counted(kind.metrics, "metric"),
         kind.most->metric,
@@ -284,24 +286,20 @@ std::vector<Finding> nothing_odd(const FleetRows& rows, bool lie_apart) {
     return {finding};
   }
   if (lie_apart) return {};
-  const auto low = std::ranges::count_if(rows.devices, [&](const FleetDeviceRow& device) {
-    const auto index = static_cast<std::size_t>(&device - rows.devices.data());
-    return std::ranges::any_of(
-        rows.scores, [index](const FleetScoreRow& score) { return score.device == index; });
-  });
-  Finding finding = begin("fleet-even", low > 0 ? Severity::note : Severity::fine);
+  std::set<std::size_t> low;  // devices
+  for (const FleetScoreRow& score : rows.scores) low.insert(score.device);
+  Finding finding = begin("fleet-even", low.empty() ? Severity::fine : Severity::note);
   finding.subject = "session";
   finding.sentence = fmt::format(
       "None of {} of {} stands out: none is worse than its kind by more than 2 %, by more than "
-      "chance, "
-      "and by more than its kind spreads anyway.",
+      "chance, and by more than its kind spreads anyway.",
       counted(compared, "device"),
       counted(kinds, "kind"));
-  if (low > 0)
+  if (!low.empty())
     finding.evidence.emplace_back(
         fmt::format("single times score below {:g} on {}: fleet_scores.csv has them",
                     rules::kStragglerScore,
-                    counted(static_cast<std::size_t>(low), "device")));
+                    counted(low.size(), "device")));
   finding.unknown = "what all of a kind share, and what happens in some runs only";
   return {finding};
 }

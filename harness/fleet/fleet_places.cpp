@@ -59,7 +59,7 @@ std::map<std::string, double> middle_scores(const FleetRows& rows) {
 
 }  // namespace
 
-double signed_times_worse(const FleetOutlierRow& row) {
+double times_worse(const FleetOutlierRow& row) {
   const double times = std::max(row.ratio, 1 / row.ratio);
   return row.worse ? times : 1 / times;
 }
@@ -79,7 +79,7 @@ void place_devices(FleetRows& rows) {
     const double score = std::min(below_kind ? own : 1, device.individual_score.value_or(1));
     if (device.cases == 0 && device.cases_failed > 0)
       return std::numeric_limits<double>::infinity();
-    return std::max(worst[i] ? signed_times_worse(*worst[i]) : 1.0,
+    return std::max(worst[i] ? times_worse(*worst[i]) : 1.0,
                     rules::is_straggler(score) ? 1 / score : 1.0);
   };
   std::vector<std::size_t> order;

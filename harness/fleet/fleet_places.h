@@ -6,7 +6,7 @@
 namespace launchgap::fleet {
 
 /// How many times worse than the others of its kind a device is; below 1 it is better.
-double signed_times_worse(const FleetOutlierRow& row);
+double times_worse(const FleetOutlierRow& row);
 
 /// Gives those that stand out their place and their evidence: a device on which all failed; one
 /// that is worse than its kind in a metric, by the worst of them; one whose score is below 0.75,

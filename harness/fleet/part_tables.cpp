@@ -62,8 +62,7 @@ PartTable read_table(const fs::path& path) {
                     benchmark = reader.column("benchmark"), params = reader.column("params"),
                     metric = reader.column("metric"), status = reader.column("status"),
                     reason = reader.column("reason"), n = reader.column("n"),
-                    p50 = reader.column("p50"), p999 = reader.column("p999"),
-                    mean = reader.column("mean");
+                    p50 = reader.column("p50"), mean = reader.column("mean");
   // Tables of before have neither.
   const auto column = [&](std::string_view name) -> std::optional<std::size_t> {
     for (std::size_t i = 0; i < reader.header().size(); ++i) {
@@ -87,7 +86,6 @@ PartTable read_table(const fs::path& path) {
     row.status = parse_status(cells[status]);
     row.reason = cells[reason];
     row.p50 = number(cells[p50], reader);
-    row.p999 = number(cells[p999], reader);
     const double time = number(cells[n], reader) * number(cells[mean], reader);
     row.time = is_level(time) ? time : 0;
     if (medians) row.run_medians = levels(cells[*medians], reader, others);
@@ -118,7 +116,6 @@ std::vector<PartRow> rows_of_records(const fs::path& folder, std::vector<std::st
     row.status = from.status;
     row.reason = from.reason;
     row.p50 = from.p50.value_or(kNone);
-    row.p999 = from.p999.value_or(kNone);
     const double time = static_cast<double>(from.n) * from.mean.value_or(kNone);
     row.time = is_level(time) ? time : 0;
     for (const double median : from.run_medians) {

@@ -17,7 +17,7 @@ struct PartRow {
   std::string arm, process_config, case_name, metric;
   Status status = Status::ok;
   std::string reason;
-  double p50 = 0, p999 = 0;         // not finite where there is no result
+  double p50 = 0;                   // not finite where there is no result
   double time = 0;                  // of all its samples: their number times their mean
   std::vector<double> run_medians;  // positive and finite
 };

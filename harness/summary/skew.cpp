@@ -200,8 +200,7 @@ std::vector<Finding> skew_findings(const SessionData& session) {
       finding.severity = Severity::open;
       finding.sentence = fmt::format(
           "The runs do not agree on who of {} that do the same step at once ({}) is late, or "
-          "whether "
-          "one is.",
+          "whether one is.",
           counted(members.size(), what),
           steps);
       finding.remedy = "look at skew.csv, and measure with more runs";
@@ -247,8 +246,7 @@ std::vector<Finding> skew_findings(const SessionData& session) {
       finding.severity = Severity::distorts;
       finding.sentence = fmt::format(
           "In {} of the steps ({}) one of {} keeps the others waiting, another one each time, by "
-          "{}: "
-          "{}.",
+          "{}: {}.",
           share,
           steps,
           counted(members.size(), what),
@@ -278,8 +276,7 @@ Table skew_table() {
        {"last", "Of these, in how many it was the last.", &SkewRow::last},
        {"host_ns",
         "Median of the host's part of a step: the call, and where each device has a thread the "
-        "time "
-        "before it.",
+        "time before it.",
         &SkewRow::host_ns},
        {"work_ns", "Median of its own part, by events on the device.", &SkewRow::work_ns},
        {"late_ns",
@@ -294,8 +291,7 @@ Table skew_table() {
        {"relative_score", "Fastest median work of all to its own.", &SkewRow::score},
        {"lateness",
         "Of the case: none; one, always the same; some, always the same few or many; at-times, "
-        "steps "
-        "in which one is far beyond its own median; unclear: the processes do not agree.",
+        "steps in which one is far beyond its own median; unclear: the processes do not agree.",
         [](Row row) { return rules::name_of(row.found.lateness); }},
        {"late", "Whether it is one of those.", &SkewRow::is_late},
        {"cause",

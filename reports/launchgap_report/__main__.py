@@ -13,30 +13,15 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import NoReturn
 
-DONE, USAGE, FAILED = 0, 2, 3
+from .command_line import DONE, FAILED, Program
+
 NEEDED = ("numpy", "matplotlib", "jinja2")  # matplotlib would be blamed for numpy
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        _say(f"{message} (see --help)")
-        sys.exit(USAGE)
-
-
-def _say(message: str) -> None:
-    """One line that is safe to show; where nobody can hear it, that is no further failure."""
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(message.split()))
-    try:
-        if sys.stderr is not None:
-            print(f"launchgap report: {text}", file=sys.stderr, flush=True)
-    except OSError:
-        sys.stderr = None  # else Python fails once more when it ends
+PROGRAM = Program("launchgap report", "draw the page")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = PROGRAM.parser(
         prog="python3 -m launchgap_report",
         description="Draws one self-contained page from the tables of one or more sessions.",
         epilog="example: python3 -m launchgap_report --session results/today --tables results/today -o report.html",
@@ -107,7 +92,7 @@ def run(arguments: list[str]) -> int:
     # A page makes few cycles and many objects that live until its end: looking for garbage costs a twentieth of the time.
     gc.set_threshold(100_000, 20, 20)
     if (missing := _missing()) is not None:
-        _say(missing)
+        PROGRAM.say(missing)
         return FAILED
     if options.check:
         return DONE
@@ -127,32 +112,20 @@ def run(arguments: list[str]) -> int:
         else:
             sessions = [session.load(*pair) for pair in zip(options.session, options.tables, strict=True)]
             compared = gap.load(options.comparison, sessions[0].registry)
-            text = page.render(sessions, compared, warn=lambda warning: _say(f"mind: {warning}"))
+            text = page.render(sessions, compared, warn=lambda warning: PROGRAM.say(f"mind: {warning}"))
     except session.ReportError as error:
-        _say(str(error))
+        PROGRAM.say(str(error))
         return FAILED
     try:
         _write(options.output, text)
     except OSError as error:
-        _say(f"{options.output}: cannot be written: {error.strerror or error}")
+        PROGRAM.say(f"{options.output}: cannot be written: {error.strerror or error}")
         return FAILED
     return DONE
 
 
 def main() -> int:
-    try:
-        return run(sys.argv[1:])
-    except KeyboardInterrupt:
-        _say("interrupted")
-        return FAILED
-    except MemoryError:
-        _say("there is no memory left to draw the page")
-        return FAILED
-    except Exception as error:
-        if os.environ.get("LAUNCHGAP_DEBUG"):
-            raise
-        _say(f"internal error: {type(error).__name__}: {error} (LAUNCHGAP_DEBUG=1 shows where)")
-        return FAILED
+    return PROGRAM.main(run)
 
 
 if __name__ == "__main__":

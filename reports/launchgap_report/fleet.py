@@ -97,7 +97,7 @@ def render(folder: Path, tables: Path) -> str:
         multiples=multiples(session, metrics, of.get("fleet_values", []), labels),
         splits=splits(metrics),
         split_keys=[Key(swatch(colour_of(i), f"split-{i}"), words) for i, (_, words) in enumerate(LEVELS)],
-        metrics=metric_table(session, metrics),
+        metrics=metric_table(metrics),
         outliers=outlier_table(of.get("fleet_outliers", []), labels, session),
         scores=score_table(of.get("fleet_scores", []), labels),
         failures=failure_table(of.get("fleet_failures", [])),
@@ -119,7 +119,6 @@ def worst(devices: list[Record]) -> list[dict[str, str]]:
             "place": f"{d.get('place') or 0:.0f}",
             "label": label(d),
             "kind": d["kind"],
-            "id": d["device_id"],
             "slot": f"{d.get('slot') or 0:.0f}",
             "level": _times(d.get("level")),
             "relative": _score(d.get("relative_score")),
@@ -227,7 +226,7 @@ def splits(metrics: list[Record]) -> list[Split]:
     return found
 
 
-def metric_table(session: Session, metrics: list[Record]) -> Table:
+def metric_table(metrics: list[Record]) -> Table:
     """Those with most devices that differ first, then those that vary most between devices."""
     wide = sorted(metrics, key=lambda m: (-(m.get("outliers") or 0), -_spread(m)))
     heads = ["kind", "case", "metric", "devices", "differ", "lowest", "5 %", "median", "95 %", "highest"]

@@ -6,7 +6,6 @@ first aside, and into their places once all are whole. Exit codes are launchgap'
 
 from __future__ import annotations
 
-import argparse
 import base64
 import bisect
 import csv
@@ -26,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
+from .command_line import DONE, FAILED, Program
+
 absent: ImportError | None = None
 try:
     import numpy as np
@@ -41,7 +42,6 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from .registry import Column
 
-DONE, USAGE, FAILED = 0, 2, 3
 PIECE = 16 << 20
 """Bytes that are read at once."""
 LONGEST_ROW = 4 * PIECE
@@ -413,24 +413,11 @@ def export(folder: Path, output: Path, samples: Source | None) -> None:
 # --- The command line ---
 
 
-def _say(message: str) -> None:
-    """One line that is safe to show; where nobody can hear it, that is no further failure."""
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(message.split()))
-    try:
-        if sys.stderr is not None:
-            print(f"launchgap export: {text}", file=sys.stderr, flush=True)
-    except OSError:
-        sys.stderr = None  # else Python fails once more when it ends
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        _say(f"{message} (see --help)")
-        sys.exit(USAGE)
+PROGRAM = Program("launchgap export", "write the tables")
 
 
 def run(arguments: list[str]) -> int:
-    parser = _Parser(prog="python3 -m launchgap_report.parquet", description="Writes a session's tables as Parquet.")
+    parser = PROGRAM.parser(prog="python3 -m launchgap_report.parquet", description="Writes a session's tables as Parquet.")
     parser.add_argument("--tables", metavar="DIR", type=Path, help="folder with tables.json and what it describes as CSV")
     parser.add_argument("--output", metavar="OUT", type=Path, help="folder to add to; other sessions' files there stay")
     parser.add_argument("--samples", choices=["-"], help="samples.csv comes on standard input; an empty line is its end")
@@ -438,7 +425,7 @@ def run(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if absent is not None:
         name = (absent.name or "pyarrow").partition(".")[0]
-        _say(f"the Python package {name} is missing ({absent}); install it: {sys.executable} -m pip install {name}")
+        PROGRAM.say(f"the Python package {name} is missing ({absent}); install it: {sys.executable} -m pip install {name}")
         return FAILED
     if options.check:
         return DONE
@@ -447,11 +434,11 @@ def run(arguments: list[str]) -> int:
     try:
         export(options.tables, options.output, StandardInput() if options.samples else None)
     except ReportError as error:
-        _say(str(error))
+        PROGRAM.say(str(error))
         return FAILED
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        _say(f"{error.filename or options.output}: {reason}")
+        PROGRAM.say(f"{error.filename or options.output}: {reason}")
         return FAILED
     return DONE
 
@@ -464,17 +451,7 @@ def main() -> int:
         signal.signal(which, stop)
     if absent is None:
         pa.enable_signal_handlers(False)  # else a wait for standard input goes on after a signal
-    try:
-        return run(sys.argv[1:])
-    except KeyboardInterrupt:
-        _say("interrupted")
-    except MemoryError:
-        _say("there is no memory left to write the tables")
-    except Exception as error:
-        if os.environ.get("LAUNCHGAP_DEBUG"):
-            raise
-        _say(f"internal error: {type(error).__name__}: {error} (LAUNCHGAP_DEBUG=1 shows where)")
-    return FAILED
+    return PROGRAM.main(run)
 
 
 if __name__ == "__main__":
