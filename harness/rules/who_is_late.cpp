@@ -36,23 +36,31 @@ class Judge {
       hosts_.push_back(median_of(device.host));
       works_.push_back(median_of(device.work));
     }
-    found_.last.assign(devices.size(), 0);
+    last_.assign(devices.size(), 0);
     for (std::size_t s = 0; s < steps_; ++s) {
       std::size_t last = 0;
       for (std::size_t d = 1; d < times_.size(); ++d) {
         if (times_[d][s] > times_[last][s]) last = d;
       }
-      ++found_.last[last];
+      ++last_[last];
     }
   }
 
   WhoIsLate judge() {
-    if (!always()) at_times();
-    return std::move(found_);
+    WhoIsLate found = always(), other = at_times();
+    if (by_step(other) > by_step(found)) std::swap(found, other);
+    found.last = std::move(last_);
+    return found;
   }
 
  private:
-  bool always() {
+  /// What it makes a step longer by, on average; of one that is always late its median.
+  static double by_step(const WhoIsLate& found) {
+    return found.lateness == Lateness::at_times ? found.late_ns * found.late_share : found.late_ns;
+  }
+
+  WhoIsLate always() const {
+    WhoIsLate found;
     std::vector<double> sorted = medians_;
     std::ranges::sort(sorted);
     const double quick = sorted[(sorted.size() - 1) / 4];
@@ -63,26 +71,27 @@ class Judge {
       if (medians_[d] - quick > std::max(uncertainty_, kLeastLateAlways * quick)) {
         who.push_back(d);
         late.push_back(medians_[d]);
-        last += found_.last[d];
+        last += last_[d];
       } else {
         hosts.push_back(hosts_[d]);
         works.push_back(works_[d]);
       }
     }
-    if (who.empty() || 2 * last < steps_) return false;
-    if (who.size() == 1 && !beyond_chance(last, steps_, times_.size())) return false;
+    if (who.empty() || 2 * last < steps_) return found;
+    if (who.size() == 1 && !beyond_chance(last, steps_, times_.size())) return found;
     const double host = median_of(hosts), work = median_of(works);
     std::size_t by_host = 0;
     for (const std::size_t d : who) by_host += hosts_[d] - host > works_[d] - work;
-    found_.lateness = who.size() == 1 ? Lateness::one : Lateness::some;
-    found_.by_host = 2 * by_host > who.size();
-    found_.who = std::move(who);
-    found_.late_ns = median_of(late) - host - work;
-    found_.late_share = static_cast<double>(last) / static_cast<double>(steps_);
-    return true;
+    found.lateness = who.size() == 1 ? Lateness::one : Lateness::some;
+    found.by_host = 2 * by_host > who.size();
+    found.who = std::move(who);
+    found.late_ns = median_of(late) - host - work;
+    found.late_share = static_cast<double>(last) / static_cast<double>(steps_);
+    return found;
   }
 
-  void at_times() {
+  WhoIsLate at_times() const {
+    WhoIsLate found;
     std::vector<double> away;
     for (std::size_t d = 0; d < times_.size(); ++d) {
       for (const double time : times_[d]) away.push_back(std::abs(time - medians_[d]));
@@ -104,14 +113,15 @@ class Judge {
       if (devices_[who].host[s] - hosts_[who] > devices_[who].work[s] - works_[who]) ++by_host;
     }
     const double share = static_cast<double>(late.size()) / static_cast<double>(steps_);
-    if (late.size() < kLeastLateCount || share < kLeastLateSteps) return;
-    found_.lateness = Lateness::at_times;
-    found_.late_ns = median_of(late);
-    found_.late_share = share;
-    found_.by_host = 2 * by_host > late.size();
+    if (late.size() < kLeastLateCount || share < kLeastLateSteps) return found;
+    found.lateness = Lateness::at_times;
+    found.late_ns = median_of(late);
+    found.late_share = share;
+    found.by_host = 2 * by_host > late.size();
     const auto most = std::ranges::max_element(hits);
     if (2 * *most >= late.size() && beyond_chance(*most, late.size(), times_.size()))
-      found_.who = {static_cast<std::size_t>(most - hits.begin())};
+      found.who = {static_cast<std::size_t>(most - hits.begin())};
+    return found;
   }
 
   std::span<const StepTimes> devices_;
@@ -119,7 +129,7 @@ class Judge {
   std::size_t steps_;
   std::vector<std::vector<double>> times_;
   std::vector<double> medians_, hosts_, works_;  // by device
-  WhoIsLate found_;
+  std::vector<std::size_t> last_;
 };
 
 }  // namespace
@@ -174,20 +184,22 @@ WhoIsLate in_each(std::span<const WhoIsLate> processes) {
     return all;
   }
   // One that is late in each process, and in most of them alone: another one beside it in the rest
-  // does not change that.
+  // does not change that. In some of them it may be so at times only.
   std::vector<std::size_t> common = first.who;
-  bool always = true;
-  const auto alone =
-      static_cast<std::size_t>(std::ranges::count(processes, Lateness::one, &WhoIsLate::lateness));
+  std::size_t alone = 0, at_times = 0;
+  bool one_cause = true;
   for (const WhoIsLate& one : processes) {
-    always = always && one.by_host == first.by_host &&
-             (one.lateness == Lateness::one || one.lateness == Lateness::some);
+    one_cause = one_cause && one.by_host == first.by_host;
+    alone += one.who.size() == 1;
+    at_times += one.lateness == Lateness::at_times;
     std::erase_if(common, [&one](std::size_t who) {
       return std::ranges::find(one.who, who) == one.who.end();
     });
   }
-  if (always && common.size() == 1 && 2 * alone > processes.size()) {
-    all.lateness = Lateness::one;
+  const bool always = at_times == 0;
+  if (one_cause && common.size() == 1 &&
+      (always ? 2 * alone > processes.size() : alone == processes.size())) {
+    all.lateness = always ? Lateness::one : Lateness::at_times;
   } else {
     all.lateness = agree ? first.lateness : Lateness::unclear;
     if (!agree) return all;

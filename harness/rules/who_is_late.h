@@ -42,23 +42,25 @@ inline constexpr double kLeastLateSteps = 0.05;
 inline constexpr std::size_t kLeastLateCount = 10;
 
 /// Of one process; every device has the same steps. With t a device's host + work, and the quick
-/// ones the quarter of the devices with the smallest median t, by the largest of these:
+/// ones the quarter of the devices with the smallest median t, the one of these that makes the
+/// average step longer:
 ///
 /// - one, some: devices whose median t is beyond the quick ones' by more than `uncertainty` and
 ///   kLeastLateAlways of it, one of which is the last in half of the steps or more; one alone also
 ///   more often than chance would have it: binomial, 1/n each, 1 % for all n.
-/// - at_times: else, steps in which a device is beyond its own median by more than `uncertainty`,
+/// - at_times: steps in which a device is beyond its own median by more than `uncertainty`,
 ///   kLeastLateAtTimes of the step, and five robust standard deviations (1.4826 times the median of
 ///   all |t - own median|), where these are kLeastLateSteps of all and kLeastLateCount. `who` is a
 ///   device that has half of these steps, and more than chance would have it.
 ///
-/// Blind to: what all devices share, or more than three quarters of them; lateness that is spread
-/// over more than half of a device's steps evenly; fewer than two devices.
+/// Blind to: the lesser of two kinds; what all devices share, or more than three quarters of them;
+/// lateness that is spread over more than half of a device's steps evenly; fewer than two devices.
 WhoIsLate who_is_late(std::span<const StepTimes> devices, double uncertainty);
 
 /// What holds in each process of a session: nobody is late if that is so in more than half of them;
-/// else one is that is always late in each, and in more than half of them alone; else `unclear`
-/// where they do not agree on kind, devices and cause.
+/// else one is that is always late in each, and in more than half of them alone; else one that is
+/// late alone in each, at times in some of them, is so at times; else `unclear` where they do not
+/// agree on kind, devices and cause.
 WhoIsLate in_each(std::span<const WhoIsLate> processes);
 
 }  // namespace launchgap::rules

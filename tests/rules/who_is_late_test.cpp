@@ -102,6 +102,28 @@ TEST(WhoIsLate, TheSameOneAtTimes) {
   EXPECT_DOUBLE_EQ(found.late_share, 0.2);
 }
 
+/// As a thread whose CPU another program wants: in less than half of the steps by a multiple of the
+/// step, and in the rest by little.
+TEST(WhoIsLate, OneThatIsLateByLittleAlwaysAndByMuchAtTimesIsSoAtTimes) {
+  std::vector<StepTimes> devices = even(1, 2);
+  for (double& work : devices[1].work) work *= 1.025;
+  for (std::size_t s = 0; s < kSteps; ++s)
+    if (s % 5 < 2) devices[1].host[s] += 3 * kWork;
+  const WhoIsLate found = judged(devices);
+  EXPECT_EQ(found.lateness, Lateness::at_times);
+  EXPECT_THAT(found.who, ElementsAre(1u));
+  EXPECT_TRUE(found.by_host);
+  EXPECT_DOUBLE_EQ(found.late_share, 0.4);
+}
+
+TEST(WhoIsLate, ButAFewSlowStepsOfAnotherHideNoneThatIsAlwaysLate) {
+  std::vector<StepTimes> devices = even();
+  for (double& work : devices[3].work) work *= 1.1;
+  for (std::size_t s = 0; s < kSteps; s += 10) devices[5].work[s] *= 1.5;
+  EXPECT_EQ(judged(devices).lateness, Lateness::one);
+  EXPECT_THAT(judged(devices).who, ElementsAre(3u));
+}
+
 TEST(WhoIsLate, AFewSlowStepsAreNone) {
   std::vector<StepTimes> devices = even();
   for (std::size_t s = 0; s < 9; ++s) devices[s % kDevices].work[10 * s] *= 3;
@@ -156,6 +178,18 @@ TEST(WhoIsLate, HoldsOnlyWhereEachProcessSaysTheSame) {
   EXPECT_EQ(in_each(std::vector{e, a}).lateness, Lateness::unclear);
   EXPECT_EQ(in_each(std::vector{e, e}).lateness, Lateness::some);
   EXPECT_EQ(in_each({}).lateness, Lateness::none);
+
+  std::vector<StepTimes> times = even(), others_times = even(), always = even();
+  for (std::size_t s = 0; s < kSteps; s += 5) {
+    times[3].host[s] += 2 * kWork;
+    others_times[4].host[s] += 2 * kWork;
+  }
+  for (double& host : always[3].host) host += kWork;
+  const WhoIsLate f = judged(times), g = judged(always), h = judged(others_times);
+  EXPECT_EQ(in_each(std::vector{f, g, f}).lateness, Lateness::at_times) << "the weaker one";
+  EXPECT_THAT(in_each(std::vector{g, f, g}).who, ElementsAre(3u));
+  for (const WhoIsLate& other : {a, h, d})
+    EXPECT_EQ(in_each(std::vector{f, g, other}).lateness, Lateness::unclear);
 }
 
 }  // namespace
