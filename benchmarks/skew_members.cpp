@@ -14,6 +14,7 @@
 #include "benchmarks/team.h"
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
+#include "harness/device/collective.h"
 #include "harness/measure/device_work.h"
 #include "kernels/kernels.h"
 #include "kernels/multiply_add.h"
@@ -26,11 +27,19 @@ constexpr std::size_t kCopiedBytes = std::size_t{256} << 20;
 constexpr int kAloneSteps = 10;
 constexpr std::size_t kMostCpus = 16;
 
-/// What `launchgap` computes on each device: numbers in registers, or a copy within its memory.
+/// What a case is about.
+struct Kind {
+  bool computes = true;  // or copies
+  bool threads = false;  // one for each device
+  bool sums = false;     // all devices, behind the work of a step
+};
+
+/// What `launchgap` computes on each device: numbers in registers, or a copy within its memory. And
+/// a number behind it, for the sum of all.
 class Work {
  public:
-  Work(Device& device, bool computes) : device_(device), stream_(device.create_stream()) {
-    if (computes) {
+  Work(Device& device, const Kind& kind) : device_(device), stream_(device.create_stream()) {
+    if (kind.computes) {
       kernel_ = device.load(kernels::multiply_add_kernel);
       shape_ = {static_cast<unsigned>(device.resident_blocks(*kernel_, kBlockThreads)),
                 kBlockThreads};
@@ -39,6 +48,11 @@ class Work {
       from_ = device.allocate(kCopiedBytes);
       to_ = device.allocate(kCopiedBytes);
       stream_->fill_bytes(from_->address(), kRight, kCopiedBytes);
+    }
+    if (kind.sums) {
+      given_ = device.allocate(sizeof(float));
+      sum_ = device.allocate(sizeof(float));
+      summed_ = device.create_event();
     }
     spoil();
     begin_ = device.create_event();
@@ -67,7 +81,31 @@ class Work {
   /// Of the last one that was waited for.
   double elapsed_ns() { return device_.elapsed_ns(*begin_, *end_); }
   /// A result that was not written again must not pass for one.
-  void spoil() { stream_->fill_bytes(to_->address(), 0xFF, to_->bytes()); }
+  void spoil() {
+    stream_->fill_bytes(to_->address(), 0xFF, to_->bytes());
+    if (sum_) stream_->fill_bytes(sum_->address(), 0xFF, sum_->bytes());
+  }
+
+  // --- The sum of all devices ---
+
+  /// What this device gives.
+  void give(float number) {
+    stream_->copy(given_->address(), &number, sizeof number, CopyDirection::host_to_device);
+    stream_->wait();
+  }
+  Collective::Part part() { return {stream_.get(), given_.get(), sum_.get()}; }
+  /// Behind the sum.
+  void record_sum() { stream_->record(*summed_); }
+  /// From the end of the work until the sum is there.
+  double sum_ns() { return device_.elapsed_ns(*end_, *summed_); }
+  /// Throws WrongResult.
+  void verify_sum(float expected) {
+    float sum = 0;
+    device_.read(*sum_, 0, &sum, sizeof sum);
+    if (sum != expected)
+      throw WrongResult(
+          "{}: the sum of all devices is {}, and {} is right", device_.facts().uuid, sum, expected);
+  }
 
   /// Throws WrongResult.
   void verify() {
@@ -93,17 +131,17 @@ class Work {
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Kernel> kernel_;
   LaunchShape shape_{};
-  std::unique_ptr<Buffer> from_, to_;
-  std::unique_ptr<Event> begin_, end_;
+  std::unique_ptr<Buffer> from_, to_, given_, sum_;
+  std::unique_ptr<Event> begin_, end_, summed_;
 };
 
 /// A device with its work; the first one belongs to the process, the others to this.
 class Gpu {
  public:
-  Gpu(Device& device, bool computes) : device_(&device) { work_.emplace(device, computes); }
-  Gpu(std::unique_ptr<Device> own, bool computes) : own_(std::move(own)), device_(own_.get()) {
+  Gpu(Device& device, const Kind& kind) : device_(&device) { work_.emplace(device, kind); }
+  Gpu(std::unique_ptr<Device> own, const Kind& kind) : own_(std::move(own)), device_(own_.get()) {
     try {
-      work_.emplace(*device_, computes);
+      work_.emplace(*device_, kind);
     } catch (...) {
       own_.reset();
       throw;
@@ -121,6 +159,7 @@ class Gpu {
   Gpu& operator=(const Gpu&) = delete;
 
   void use() { device_->use_on_this_thread(); }
+  Device* device() { return device_; }
   Work& work() { return *work_; }
   const std::string& uuid() const { return device_->facts().uuid; }
 
@@ -140,21 +179,26 @@ std::int64_t thread_ns() {
 /// GPUs, or streams that stand for some where there is one.
 class Gpus : public Members {
  public:
-  Gpus(const CaseContext& context, bool computes, bool threads)
+  Gpus(const CaseContext& context, const Kind& kind)
       : first_(context.device), random_(std::random_device{}()) {
     std::vector<std::string> others;
     for (const DeviceFacts& facts : probe_devices(first_.facts().backend)) {
       if (facts.uuid != first_.facts().uuid && facts.usable) others.push_back(facts.uuid);
     }
     alone_ = others.empty();
+    if (kind.sums && !alone_ && !first_.kernels_may_wait())
+      throw Unsupported(
+          "a launch returns only when its kernel has ended, and the sum of a device ends "
+          "only when those of the others are launched");
     const std::size_t count = alone_ ? kStreams : others.size() + 1;
-    if (threads) need_cpus(first_, count, "threads, one for each GPU,");
+    if (kind.threads) need_cpus(first_, count, "threads, one for each GPU,");
     try {
-      gpus_.push_back(std::make_unique<Gpu>(first_, computes));
+      gpus_.push_back(std::make_unique<Gpu>(first_, kind));
       for (std::size_t i = 1; alone_ && i < kStreams; ++i)
-        gpus_.push_back(std::make_unique<Gpu>(first_, computes));
+        gpus_.push_back(std::make_unique<Gpu>(first_, kind));
       for (const std::string& uuid : others)
-        gpus_.push_back(std::make_unique<Gpu>(open_device(first_.facts().backend, uuid), computes));
+        gpus_.push_back(std::make_unique<Gpu>(open_device(first_.facts().backend, uuid), kind));
+      if (kind.sums) open_sums();
     } catch (...) {
       close();
       throw;
@@ -163,13 +207,23 @@ class Gpus : public Members {
     steps_.resize(gpus_.size());
     order_.resize(gpus_.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    if (threads) {
+    // What NCCL does at the first sum alone may need all devices: before there are threads.
+    step();
+    verify();
+    if (kind.threads) {
       std::ranges::shuffle(order_, random_);  // a thread, and its CPU, are no device's for ever
       team_.emplace(first_, static_cast<int>(gpus_.size()), [this](int member) {
         const std::size_t i = order_[static_cast<std::size_t>(member)];
-        gpus_[i]->use();
-        submit(i);
-        collect(i);
+        try {
+          gpus_[i]->use();
+          submit(i);
+          if (!sums_.empty()) sum(i);
+          collect(i);
+        } catch (...) {
+          // The others wait for this one's part.
+          for (const auto& sums : sums_) sums->abort();
+          throw;
+        }
       });
     }
   }
@@ -192,6 +246,7 @@ class Gpus : public Members {
         gpus_[i]->use();
         submit(i);
       }
+      if (!sums_.empty()) sum_all();
       for (const std::size_t i : order_) {
         gpus_[i]->use();
         collect(i);
@@ -206,9 +261,9 @@ class Gpus : public Members {
     std::vector<double> times;
     gpus_[member]->use();
     for (int i = 0; i < kAloneSteps; ++i) {
-      submit(member);
-      collect(member);
-      times.push_back(steps_[member].work);
+      gpus_[member]->work().enqueue();
+      gpus_[member]->work().wait();
+      times.push_back(gpus_[member]->work().elapsed_ns());
     }
     first_.use_on_this_thread();
     std::ranges::sort(times);
@@ -224,18 +279,22 @@ class Gpus : public Members {
     first_.use_on_this_thread();
   }
   void verify() override {
-    for (const auto& gpu : gpus_) {
-      gpu->use();
-      gpu->work().verify();
+    const auto count = static_cast<float>(gpus_.size());
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      gpus_[i]->use();
+      gpus_[i]->work().verify();
+      if (!sums_.empty())
+        gpus_[i]->work().verify_sum(alone_ ? number_of(i) : count * (count + 1) / 2);
     }
     first_.use_on_this_thread();
   }
 
   std::string method() const override {
-    return fmt::format("{} {}, launched on from {}",
+    return fmt::format("{} {}, launched on from {}{}",
                        gpus_.size(),
                        alone_ ? "streams of one GPU" : "GPUs",
-                       team_ ? "a thread each" : "one thread, in another order each time");
+                       team_ ? "a thread each" : "one thread, in another order each time",
+                       sums_.empty() ? "" : "; behind it NCCL's sum of 4 bytes of each");
   }
 
  private:
@@ -253,10 +312,49 @@ class Gpus : public Members {
     gpus_[i]->work().wait();
     steps_[i].seen = now_ns();
     steps_[i].work = gpus_[i]->work().elapsed_ns();
+    if (!sums_.empty()) steps_[i].sum = gpus_[i]->work().sum_ns();
+  }
+
+  static float number_of(std::size_t i) { return static_cast<float>(i + 1); }
+  /// Of all devices; of one, whose streams stand for several, one for each stream.
+  void open_sums() {
+    std::vector<Device*> devices;
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      gpus_[i]->use();
+      gpus_[i]->work().give(number_of(i));
+      devices.push_back(gpus_[i]->device());
+      if (alone_) sums_.push_back(open_collective({&devices.back(), 1}));
+    }
+    if (!alone_) sums_.push_back(open_collective(devices));
+  }
+  void sum(std::size_t i) {
+    sums_[alone_ ? i : 0]->all_reduce(alone_ ? 0 : i, gpus_[i]->work().part(), 1);
+    gpus_[i]->work().record_sum();
+  }
+  void sum_all() {
+    if (!alone_) {
+      std::vector<Collective::Part> parts;
+      for (const auto& gpu : gpus_) parts.push_back(gpu->work().part());
+      try {
+        sums_[0]->all_reduce(parts, 1);
+      } catch (...) {
+        sums_[0]->abort();
+        throw;
+      }
+    }
+    for (const std::size_t i : order_) {
+      gpus_[i]->use();
+      if (alone_) {
+        sum(i);
+      } else {
+        gpus_[i]->work().record_sum();
+      }
+    }
   }
 
   void close() noexcept {
     team_.reset();
+    sums_.clear();
     while (gpus_.size() > 1) gpus_.pop_back();
     try {
       first_.use_on_this_thread();
@@ -269,6 +367,7 @@ class Gpus : public Members {
   std::mt19937_64 random_;
   bool alone_ = false;
   std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::vector<std::unique_ptr<Collective>> sums_;  // none where they do not sum
   std::vector<Step> steps_;
   std::vector<std::size_t> order_;
   std::int64_t begin_ = 0;
@@ -358,8 +457,10 @@ class Cpus : public Members {
 
 std::unique_ptr<Members> make_members(const CaseContext& context) {
   if (!is_gpu(context.device.facts())) return std::make_unique<Cpus>(context);
-  return std::make_unique<Gpus>(
-      context, context.name.at("work") == "compute", context.name.at("threads") == "each");
+  return std::make_unique<Gpus>(context,
+                                Kind{.computes = context.name.at("work") == "compute",
+                                     .threads = context.name.at("threads") == "each",
+                                     .sums = context.name.at("collective") != "none"});
 }
 
 }  // namespace launchgap

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace launchgap {
 struct Step {
   std::int64_t begin = 0, returned = 0, seen = 0;
   double work = 0;
-  bool waited_first = true;  // when it ended somebody looked, and not later
+  std::optional<double> sum;  // from the end of its work until the sum of all is there, if they sum
+  bool waited_first = true;   // when it ended somebody looked, and not later
 };
 
 /// What members do, one step of all at a time.

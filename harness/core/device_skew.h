@@ -13,12 +13,14 @@ struct SkewMember {
   std::string name;                   // a device's UUID; of the host device's CPUs "cpu3"
   std::vector<std::int64_t> host_ns;  // of each step, the host's part
   std::vector<std::int64_t> work_ns;  // and the member's own
+  std::vector<std::int64_t> sum_ns;   // from the end of its own part until the sum of all; or none
   double alone_ns = 0;                // its own part while the others do nothing, the median
 
   static void fields(auto& self, auto&& field) {
     field("name", self.name);
     field("host_ns", self.host_ns);
     field("work_ns", self.work_ns);
+    field.optional("sum_ns", self.sum_ns);
     field("alone_ns", self.alone_ns);
   }
 };

@@ -10,6 +10,7 @@ constexpr EnvironmentVariable kVariables[] = {
     {"LAUNCHGAP_CUBLAS", library, "cuBLAS"},
     {"LAUNCHGAP_CUBLASLT", library, "cuBLASLt"},
     {"LAUNCHGAP_CUDNN", library, "cuDNN"},
+    {"LAUNCHGAP_NCCL", library, "NCCL"},
     {"LAUNCHGAP_LIBCUPTI", library, "CUPTI"},
     {"LAUNCHGAP_LIBNVML", library, "NVML"},
     {"LAUNCHGAP_OPENBLAS", library, "OpenBLAS"},

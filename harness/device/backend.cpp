@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/collective.h"
 #include "harness/device/cuda/cuda_device.h"
 #include "harness/device/device.h"
 #include "harness/device/host/host_device.h"
@@ -75,6 +76,12 @@ std::unique_ptr<Device> open_device(std::string_view backend,
                                     const std::string& uuid,
                                     const OpenOptions& options) {
   return backend_named(backend).open(uuid, options);
+}
+
+std::unique_ptr<Collective> open_collective(std::span<Device* const> devices) {
+  const Backend& backend = backend_of(devices.front()->facts());
+  if (!backend.collective) throw Unsupported("devices of this kind compute no sum together");
+  return backend.collective(devices);
 }
 
 }  // namespace launchgap

@@ -18,6 +18,7 @@
 
 namespace launchgap {
 
+class Collective;
 class Device;
 
 /// What not every kind of device can.
@@ -94,6 +95,7 @@ struct Backend {
   std::map<std::string, std::string> (*environment)(std::span<const std::string> uuids) = nullptr;
   std::vector<DeviceFacts> (*probe)(const ProbeOptions& options) = nullptr;
   std::unique_ptr<Device> (*open)(const std::string& uuid, const OpenOptions& options) = nullptr;
+  std::unique_ptr<Collective> (*collective)(std::span<Device* const> devices) = nullptr;  // or none
 
   bool can(Capability what) const { return why_not[static_cast<std::size_t>(what)].empty(); }
 };

@@ -174,6 +174,12 @@ std::string cudnn_version_text(std::size_t version) {
              : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
 }
 
+std::string nccl_version_text(int version) {
+  return version >= 10000
+             ? fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
+             : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
+}
+
 namespace {
 
 using Environment = std::map<std::string, std::string>;

@@ -54,6 +54,8 @@ class SharedLibrary {
 std::string cuda_version_text(int version);
 /// cuDNN's "8907" as "8.9.7", and "91900" as "9.19.0".
 std::string cudnn_version_text(std::size_t version);
+/// NCCL's "2804" as "2.8.4", and "22809" as "2.28.9".
+std::string nccl_version_text(int version);
 
 // --- Where CUDA's libraries lie that the loader does not find by itself ---
 

@@ -31,10 +31,14 @@ bool same_members(const DeviceSkew& a, const DeviceSkew& b) {
 
 /// Every member has the same steps, in both parts, and enough to say something.
 bool is_whole(const DeviceSkew& skew) {
-  const std::size_t steps = skew.members.empty() ? 0 : skew.members.front().host_ns.size();
-  return steps >= rules::kLeastLateCount &&
-         std::ranges::all_of(skew.members, [steps](const SkewMember& member) {
-           return member.host_ns.size() == steps && member.work_ns.size() == steps;
+  if (skew.members.empty()) return false;
+  const SkewMember& first = skew.members.front();
+  return first.host_ns.size() >= rules::kLeastLateCount &&
+         (first.sum_ns.empty() || first.sum_ns.size() == first.host_ns.size()) &&
+         std::ranges::all_of(skew.members, [&first](const SkewMember& member) {
+           return member.host_ns.size() == first.host_ns.size() &&
+                  member.work_ns.size() == first.host_ns.size() &&
+                  member.sum_ns.size() == first.sum_ns.size();
          });
 }
 
@@ -81,15 +85,38 @@ double of_others(const std::vector<double>& values, std::size_t own) {
   return stats::median(std::move(others)).value_or(0);
 }
 
+/// Of each member: how much longer its sum took than that of the last one, the median.
+std::vector<double> waits_of(const DeviceSkew& process) {
+  std::vector<double> waits;
+  for (const SkewMember& member : process.members) {
+    std::vector<double> own;
+    for (std::size_t s = 0; s < member.sum_ns.size(); ++s) {
+      std::int64_t shortest = member.sum_ns[s];
+      for (const SkewMember& other : process.members)
+        shortest = std::min(shortest, other.sum_ns[s]);
+      own.push_back(static_cast<double>(member.sum_ns[s] - shortest));
+    }
+    waits.push_back(stats::median(std::move(own)).value_or(0));
+  }
+  return waits;
+}
+
+/// Whether there is a sum of all behind each step: in all processes or in none, as it is in the
+/// case's name.
+bool sums(const SkewRow& row) {
+  return row.waits_ns.has_value();
+}
+
 /// "GPU-5f… (n1, 0000:07:00.0)" of a UUID, "CPU 3" of "cpu3".
 std::string label_of(const DeviceLabels& labels, const std::string& member, bool is_cpu) {
   return is_cpu && member.starts_with("cpu") ? "CPU " + member.substr(3) : labels.of(member);
 }
 
 std::string words_of(const SkewRow& row) {
-  return fmt::format("{}, {}",
+  return fmt::format("{}, {}{}",
                      row.name.at("work"),
-                     row.name.at("threads") == "one" ? "one thread launches" : "a thread each");
+                     row.name.at("threads") == "one" ? "one thread launches" : "a thread each",
+                     sums(row) ? ", with a sum of all" : "");
 }
 
 }  // namespace
@@ -118,6 +145,9 @@ std::vector<SkewRow> skew_rows(const SessionData& session) {
           processes, [m](const DeviceSkew& one) { return median_of(one.members[m].work_ns); });
       row.uncertainty_ns =
           median_over(processes, [](const DeviceSkew& one) { return one.uncertainty_ns; });
+      if (!processes.front()->members[m].sum_ns.empty())
+        row.waits_ns =
+            median_over(processes, [m](const DeviceSkew& one) { return waits_of(one)[m]; });
       const double alone =
           median_over(processes, [m](const DeviceSkew& one) { return one.members[m].alone_ns; });
       if (alone > 0) row.together = row.work_ns / alone;
@@ -165,13 +195,15 @@ std::vector<Finding> skew_findings(const SessionData& session) {
       continue;
     }
     for (const SkewRow& row : members)
-      finding.evidence.emplace_back(
-          fmt::format("{}: {} by the host and {} of work, the last in {} of {} steps",
-                      label_of(labels, row.member, of_cpus),
-                      quantity(row.host_ns, "ns"),
-                      quantity(row.work_ns, "ns"),
-                      row.last,
-                      row.steps));
+      finding.evidence.emplace_back(fmt::format(
+          "{}: {} by the host and {} of work, the last in {} of {} steps{}",
+          label_of(labels, row.member, of_cpus),
+          quantity(row.host_ns, "ns"),
+          quantity(row.work_ns, "ns"),
+          row.last,
+          row.steps,
+          sums(row) ? fmt::format("; it waits {} for the last one", quantity(*row.waits_ns, "ns"))
+                    : ""));
     if (first.uncertainty_ns > 0)
       finding.evidence.emplace_back("of a step is not seen", first.uncertainty_ns, "ns");
     const std::string by = quantity(found.late_ns, "ns");
@@ -179,6 +211,7 @@ std::vector<Finding> skew_findings(const SessionData& session) {
     const std::string_view cause =
         !found.by_host ? (of_cpus ? "its work takes longer" : "the device takes longer")
         : of_cpus      ? "its thread does not run all the time: something else has the CPU"
+        : sums(first)  ? "its calls take longer, or its work begins late after them"
         : first.name.at("threads") == "one" ? "its calls take longer"
                                             : "its thread is late, or its calls take longer";
     const std::string others = counted(members.size() - 1, what);
@@ -276,9 +309,13 @@ Table skew_table() {
        {"last", "Of these, in how many it was the last.", &SkewRow::last},
        {"host_ns",
         "Median of the host's part of a step: the call, and where each device has a thread the "
-        "time before it.",
+        "time before it; with a sum also the time until the work begins.",
         &SkewRow::host_ns},
        {"work_ns", "Median of its own part, by events on the device.", &SkewRow::work_ns},
+       {"waits_ns",
+        "Median of what it waits in the sum of all devices for the last one: its time from the end "
+        "of its work until the sum is there, less the shortest of the step; empty without a sum.",
+        &SkewRow::waits_ns},
        {"late_ns",
         "The sum of both less the median of the others'; below 0 it is early.",
         &SkewRow::late_ns},

@@ -20,6 +20,7 @@ struct SkewRow {
   std::size_t runs = 0, steps = 0;
   std::size_t last = 0;             // steps in which it was the last
   double host_ns = 0, work_ns = 0;  // medians
+  std::optional<double> waits_ns;   // in the sum of all for the last one, the median; or no sum
   double late_ns = 0;               // its median less that of the others; below 0: it is early
   double uncertainty_ns = 0;
   std::optional<double> together;  // its work beside the others, in units of its work alone

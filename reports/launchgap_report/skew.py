@@ -12,6 +12,7 @@ WORDS = {
     "one": "one thread launches on all in turn",
     "each": "every device has a thread",
 }
+SUMS = {"nccl": ", and NCCL sums a number of each"}
 
 
 @dataclass
@@ -38,10 +39,12 @@ def section(drawing: Drawing) -> Skew | None:
 def _heading(case: str, members: list[Record]) -> str:
     axes = dict(part.split(":", 1) for part in case.split("/") if ":" in part)
     what = "CPU" if members[0]["member"].startswith("cpu") else "device"
-    return f"{count(len(members), what)}, {axes.get('work', '')}: {WORDS.get(axes.get('threads', ''), '')}"
+    done = WORDS.get(axes.get("threads", ""), "") + SUMS.get(axes.get("collective", ""), "")
+    return f"{count(len(members), what)}, {axes.get('work', '')}: {done}"
 
 
 def _table(members: list[Record], labels: dict[str, str]) -> Table:
+    sums = any(m.get("waits_ns") is not None for m in members)
     lines = [
         [
             _label(m["member"], labels),
@@ -49,6 +52,7 @@ def _table(members: list[Record], labels: dict[str, str]) -> Table:
             quantity(m.get("host_ns"), "ns"),
             quantity(m.get("work_ns"), "ns"),
             _signed(m.get("late_ns")),
+            *([quantity(m.get("waits_ns"), "ns")] if sums else []),
             MISSING if m.get("together") is None else f"{significant(m.get('together') or 0)}×",
             MISSING if m.get("relative_score") is None else f"{m.get('relative_score') or 0:.2f}",
             f"late: {m['cause']}" if m.flag("late") else "",
@@ -60,7 +64,8 @@ def _table(members: list[Record], labels: dict[str, str]) -> Table:
     note = f"No lateness below {quantity(unseen, 'ns')} is told: so much of a step is not seen." if unseen else ""
     if first["lateness"] == "at-times" and first.flag("skew_valid"):
         note = f"{note} In {percent(first.get('late_share'))} of the steps somebody is late ({first['cause']})."
-    heads = ["", "was the last", "host", "work", "later than the others", "beside them", "score", ""]
+    waits = ["waits for the last"] if sums else []
+    heads = ["", "was the last", "host", "work", "later than the others", *waits, "beside them", "score", ""]
     return Table("Who keeps the others waiting", heads, lines, 1, note.strip())
 
 

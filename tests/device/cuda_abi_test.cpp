@@ -18,6 +18,7 @@
 #include "harness/device/cuda/abi/cudnn.h"
 #include "harness/device/cuda/abi/cudnn_backend.h"
 #include "harness/device/cuda/abi/driver.h"
+#include "harness/device/cuda/abi/nccl.h"
 #include "harness/device/cuda/cudnn_backend.h"
 #include "harness/device/device.h"
 #include "harness/device/shared_library.h"
@@ -34,6 +35,9 @@
 #endif
 #if __has_include(<cudnn.h>)
 #include <cudnn.h>
+#endif
+#if __has_include(<nccl.h>)
+#include <nccl.h>
 #endif
 // clang-format on
 
@@ -289,6 +293,15 @@ SAME_FIELD(CublasLtHeuristic, status, cublasLtMatmulHeuristicResult_t, state);
 SAME_FIELD(CublasLtHeuristic, waves, cublasLtMatmulHeuristicResult_t, wavesCount);
 #endif
 
+#if __has_include(<nccl.h>)
+SAME(kNcclSuccess, ncclSuccess);
+SAME(kNcclUnhandledCudaError, ncclUnhandledCudaError);
+SAME(kNcclInvalidArgument, ncclInvalidArgument);
+SAME(kNcclInvalidUsage, ncclInvalidUsage);
+SAME(kNcclFloat32, ncclFloat32);
+SAME(kNcclSum, ncclSum);
+#endif
+
 #if __has_include(<cudnn.h>)
 constexpr int kRealCudnnNotSupported = CUDNN_STATUS_NOT_SUPPORTED;
 SAME(kCudnnFloat, CUDNN_DATA_FLOAT);
@@ -472,6 +485,9 @@ LAUNCHGAP_CUBLASLT_FUNCTIONS(CHECK_FUNCTION)
 LAUNCHGAP_CUDNN_FUNCTIONS(CHECK_FUNCTION)
 LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(CHECK_FUNCTION)
 #endif
+#if __has_include(<nccl.h>)
+LAUNCHGAP_NCCL_FUNCTIONS(CHECK_FUNCTION)
+#endif
 
 // All of it is compared at compile time; what lacks its header says so by being skipped.
 TEST(CudaAbi, IsNvidias) {}
@@ -483,6 +499,11 @@ TEST(CublasAbi, IsNvidias) {
 TEST(CudnnAbi, IsNvidias) {
 #if !__has_include(<cudnn.h>)
   GTEST_SKIP() << "no cudnn.h beside cuda.h";
+#endif
+}
+TEST(NcclAbi, IsNvidias) {
+#if !__has_include(<nccl.h>)
+  GTEST_SKIP() << "no nccl.h beside cuda.h";
 #endif
 }
 
@@ -515,6 +536,17 @@ TEST(RealCublasLt, ExportsWhatIsCalled) {
   SKIP_WITHOUT(library.emplace(
       real("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"})));
   LAUNCHGAP_CUBLASLT_FUNCTIONS(EXPECT_EXPORTED)
+}
+
+TEST(RealNccl, ExportsWhatIsCalledAndSaysItsVersion) {
+  std::optional<SharedLibrary> library;
+  SKIP_WITHOUT(library.emplace(real("NCCL", {"libnccl.so.2"})));
+  LAUNCHGAP_NCCL_FUNCTIONS(EXPECT_EXPORTED)
+  const auto get_version =
+      reinterpret_cast<NcclResult (*)(int*)>(library->require("ncclGetVersion"));
+  int version = 0;
+  ASSERT_EQ(get_version(&version), kNcclSuccess);
+  EXPECT_EQ(nccl_version_text(version).substr(0, 2), "2.");
 }
 
 TEST(RealCudnn, ExportsWhatIsCalledAndAgreesOnTheShapeOfEveryOutput) {

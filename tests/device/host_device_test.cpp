@@ -163,6 +163,8 @@ TEST(CudaVersionText, IsMajorAndMinor) {
   EXPECT_EQ(cuda_version_text(13000), "13.0");
   EXPECT_EQ(cuda_version_text(12080), "12.8");
   EXPECT_EQ(cuda_version_text(10020), "10.2");
+  EXPECT_EQ(nccl_version_text(22809), "2.28.9");
+  EXPECT_EQ(nccl_version_text(2804), "2.8.4");
 }
 
 }  // namespace

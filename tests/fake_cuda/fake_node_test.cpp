@@ -135,7 +135,7 @@ TEST(NodeDescription, ErrorsNameThePlaceAndWhatWouldBeRight) {
       {"/device",
        1,
        "\"device\" is no key here; known here: driver_version, cublas_version, cudnn_version, "
-       "cupti, nvml, serialised, cublaslt_candidates, cublaslt_wrong, cublas_varies, "
+       "cupti, nccl, nvml, serialised, cublaslt_candidates, cublaslt_wrong, cublas_varies, "
        "cudnn_engines, cudnn_engine_wrong, cudnn_flips_every, cudnn_wrong, devices, faults"},
       {"/devices", 1, "\"devices\" is 1, and must be an array"},
       {"/driver_version", "13.0", "\"driver_version\" is a string, and must be an integer"},

@@ -21,6 +21,7 @@
 
 #include "harness/device/cuda/abi/cublas.h"
 #include "harness/device/cuda/abi/driver.h"
+#include "harness/device/cuda/abi/nccl.h"
 #include "tests/fake_cuda/operation.h"
 
 namespace launchgap::fake {
@@ -48,6 +49,7 @@ inline void* open_library(const std::string& file) {
     }                                                     \
   }
 LAUNCHGAP_LIBRARY(Cuda, DriverFunctions, LAUNCHGAP_CUDA_DRIVER_FUNCTIONS, "libcuda.so.1");
+LAUNCHGAP_LIBRARY(Nccl, NcclFunctions, LAUNCHGAP_NCCL_FUNCTIONS, "libnccl.so.2");
 LAUNCHGAP_LIBRARY(Cublas, CublasFunctions, LAUNCHGAP_CUBLAS_FUNCTIONS, "libcublas.so.13");
 
 /// Of several measurements the least, value by value: others may have had the processor.

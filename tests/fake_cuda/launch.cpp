@@ -239,7 +239,16 @@ abi::Result Process::launch(Lock& lock,
     }
     item.ready_ns = ready_ns;
     set_effect(context, item, work);
+    const ItemPointer ahead = timeline.last();
+    if (work.attendance)
+      item.opened = [meeting = work.attendance->meeting, party = work.attendance->party](
+                        double own_begin_ns, double at_ns) {
+        return meeting->over_ns(party, own_begin_ns, at_ns);
+      };
     enqueue(context, timeline, turn, std::move(item), return_ns);
+    if (work.attendance)
+      work.attendance->meeting->join(
+          work.attendance->party, timeline.last(), ahead, std::move(work.attendance->give));
     turn.kernel_late_ns = 0;
   }
   if (const abi::Result code = wait_if_blocking(lock, context, timeline)) return code;

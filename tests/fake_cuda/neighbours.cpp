@@ -77,6 +77,48 @@ class ProcessDriver : public Driver {
     return process.launch(lock, *context, *timeline, caller, begin_ns, std::move(works));
   }
 
+  Result meet(Attendance attendance,
+              Stream stream,
+              double begin_ns,
+              const KernelShape& shape,
+              Operation operation) override {
+    Process& process = Process::instance();
+    Lock lock(process.mutex);
+    if (!process.initialized()) return kNotInitialized;
+    Context* const context = process.current();
+    if (context == nullptr || context->references == 0) return kInvalidContext;
+    if (context->sticky != kSuccess) return context->sticky;
+    Timeline* const timeline = context->find(stream);
+    if (timeline == nullptr) return kInvalidHandle;
+    // What it gives may not be computed yet, or be nobody's.
+    attendance.give = [&process, context, read = operation.reads.front(), give = attendance.give] {
+      if (!process.addresses.accessible(read, context->index))
+        return context->fail(kIllegalAddress);
+      context->results.before_read(read);
+      give();
+    };
+    Work work;
+    work.kernel = shape;
+    work.share = 0;
+    work.work_ns = process.node()->nccl.all_reduce_ns(context->random_at_times);
+    work.attendance = std::move(attendance);
+    process.spoil(operation);
+    work.operation = std::move(operation);
+    std::vector<Work> works;
+    works.push_back(std::move(work));
+    return process.launch(
+        lock, *context, *timeline, LibraryCaller::library, begin_ns, std::move(works));
+  }
+
+  int set_device(int ordinal) override {
+    Process& process = Process::instance();
+    const Lock lock(process.mutex);
+    const Context* const before = process.current();
+    Context* const context = process.device(ordinal);
+    process.set_current(context != nullptr && context->references > 0 ? context : nullptr);
+    return before == nullptr ? -1 : before->ordinal;
+  }
+
   void listen(Listener* listener) override {
     installed_listener.store(listener, std::memory_order_release);
   }

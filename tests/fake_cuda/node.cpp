@@ -204,8 +204,9 @@ void FaultDescription::complete() const {
            "a function of that library that returns a status, by its exported symbol with its "
            "suffix (cuMemAlloc_v2)");
   }
-  if (wrong_byte && callee != Library::cublas && callee != Library::cudnn)
-    throw Error("\"wrong_byte\" is a byte of a result, and must be of cuBLAS or cuDNN");
+  if (wrong_byte && callee != Library::cublas && callee != Library::cudnn &&
+      callee != Library::nccl)
+    throw Error("\"wrong_byte\" is a byte of a result, and must be of cuBLAS, cuDNN or NCCL");
   if (code.has_value() + hang + abort + wrong_byte.has_value() != 1) {
     throw Error(
         "it must have exactly one of \"code\":N, \"hang\":true, \"abort\":true, \"wrong_byte\":N");

@@ -20,7 +20,7 @@
 
 namespace launchgap::fake {
 
-enum class Library { cuda, cublas, cudnn, cupti, nvml };
+enum class Library { cuda, cublas, cudnn, cupti, nccl, nvml };
 
 /// What asynchronous copies do: all that they should, nothing, the first half of it, or only the
 /// first copy to each destination.
@@ -161,6 +161,7 @@ struct FaultDescription {
                           {"cublas", Library::cublas},
                           {"cudnn", Library::cudnn},
                           {"cupti", Library::cupti},
+                          {"nccl", Library::nccl},
                           {"nvml", Library::nvml}}});
     field("call", self.call);
     field.optional("after", self.after, at_least(0));
@@ -187,11 +188,22 @@ struct NvmlVersions {
   }
 };
 
+struct NcclDescription {
+  int version = 22809;
+  Distribution all_reduce_ns = {Distribution::Kind::lognormal, 12'000, 0.1, {}, {}};
+
+  static void fields(auto& self, auto&& field) {
+    field.optional("version", self.version, at_least(2000));
+    field.optional("all_reduce_ns", self.all_reduce_ns);
+  }
+};
+
 struct Node {
   int driver_version = 13000;
   int cublas_version = 130100;
   int cudnn_version = 91900;
   CuptiDescription cupti;
+  NcclDescription nccl;
   NvmlVersions nvml;
   bool serialised = false;  // a launch returns only when what it launched is over, as under ncu
   std::vector<DeviceDescription> devices;
@@ -214,6 +226,7 @@ struct Node {
     field.optional("cublas_version", self.cublas_version, at_least(1000));
     field.optional("cudnn_version", self.cudnn_version, at_least(1000));
     field.optional("cupti", self.cupti);
+    field.optional("nccl", self.nccl);
     field.optional("nvml", self.nvml);
     field.optional("serialised", self.serialised);
     field.optional("cublaslt_candidates", self.cublaslt_candidates, at_least(1));

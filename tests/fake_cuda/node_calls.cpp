@@ -6,6 +6,7 @@
 #include "harness/device/cuda/abi/cudnn.h"
 #include "harness/device/cuda/abi/cudnn_backend.h"
 #include "harness/device/cuda/abi/driver.h"
+#include "harness/device/cuda/abi/nccl.h"
 #include "harness/device/cuda/abi/nvml.h"
 #include "harness/trace/cupti/abi.h"
 #include "tests/fake_cuda/node.h"
@@ -39,6 +40,7 @@ LAUNCHGAP_CALLS(cudnn,
                 LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_NAME)
                     LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LAUNCHGAP_NAME))
 LAUNCHGAP_CALLS(cupti, cupti::abi, LAUNCHGAP_CUPTI_FUNCTIONS(LAUNCHGAP_NAME))
+LAUNCHGAP_CALLS(nccl, cuda::abi, LAUNCHGAP_NCCL_FUNCTIONS(LAUNCHGAP_NAME))
 LAUNCHGAP_CALLS(nvml, cuda::nvml, LAUNCHGAP_NVML_FUNCTIONS(LAUNCHGAP_NAME))
 #undef LAUNCHGAP_CALLS
 #undef LAUNCHGAP_NAME
@@ -53,6 +55,7 @@ const std::set<std::string, std::less<>>& calls_of(Library library) {
     add_cublas(all[Library::cublas]);
     add_cudnn(all[Library::cudnn]);
     add_cupti(all[Library::cupti]);
+    add_nccl(all[Library::nccl]);
     add_nvml(all[Library::nvml]);
   }
   return all.at(library);

@@ -63,6 +63,8 @@ struct LibraryKernel {
   double share = 1;  // of the time that all of them take
 };
 
+struct Attendance;
+
 /// Who calls the driver: cuBLAS or cuDNN, or the runtime for a program.
 enum class LibraryCaller { library, chevron, launch_ex };
 
@@ -97,6 +99,17 @@ class Driver {
                              const std::vector<LibraryKernel>& kernels,
                              double work_ns,
                              Operation operation) = 0;
+
+  /// The same for a kernel that waits for those of other devices, on the current one, and lasts
+  /// what the node says once all have begun. What its `give` reads is `operation.reads`.
+  virtual abi::Result meet(Attendance attendance,
+                           abi::Stream stream,
+                           double begin_ns,
+                           const KernelShape& shape,
+                           Operation operation) = 0;
+
+  /// Makes a device's context the thread's, where it has one, or none (below 0); returns which was.
+  virtual int set_device(int ordinal) = 0;
 
   /// From now on `listener` hears every call; null: nobody does. It must live on: calls that have
   /// begun still tell it of their end.

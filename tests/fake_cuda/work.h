@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "tests/fake_cuda/meeting.h"
 #include "tests/fake_cuda/operation.h"
 
 namespace launchgap::fake {
@@ -16,6 +17,7 @@ struct Work {
   double clocked_ns = 0;  // and whatever the device's speed is
   double overlap_ns = 0;  // it may begin so much before the end of what is ahead of it
   bool polled = false;    // a host may see its effect without calling the driver
+  std::optional<Attendance> attendance;  // it waits for kernels of other devices
   Operation operation;
 };
 

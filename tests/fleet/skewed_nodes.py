@@ -31,7 +31,8 @@ def node(kind):
             now_and_then = {"weight": 1, "of": lognormal(300_000, 0.1)}
             own["kernel_ns"] = {"mixture": [{"weight": 7, "of": lognormal(20_000, 0.1)}, now_and_then]}
         if kind == "host" and gpu == LATE:
-            own["call_ns"] = lognormal(200_000, 0.1)
+            # What takes the call long is before the work begins.
+            own["call_ns"], own["launch_ns"] = lognormal(200_000, 0.1), lognormal(203_000, 0.1)
         gpus.append(own)
     return described | {"devices": gpus}
 

@@ -10,40 +10,101 @@ import skewed_nodes
 from shipped import NODES, UNTRACED, launchgap, table
 
 ONE_THREAD = "^device/skew/.*threads:one"
+ALONE, WITH_SUM = (f"^device/skew/work:compute/threads:one/collective:{sum}" for sum in ("none", "nccl"))
 
 
-def measured(folder, node, *more, filter=ONE_THREAD, devices="gpu", code=0):
+def measured(folder, node, *more, filter=ONE_THREAD, devices="gpu", code=0, **environment):
     what = ("--devices", devices, "--profile", "quick", *UNTRACED, "--filter", filter, "--no-report", *more)
-    launchgap("run", *what, "-o", folder, node=node, code=code)
+    launchgap("run", *what, "-o", folder, node=node, code=code, **environment)
     return table(folder / "skew.csv"), table(folder / "findings.csv")
+
+
+def described(folder, node):
+    (folder / "node.json").write_text(json.dumps(node))
+    return folder / "node.json"
+
+
+def of_cases(folder):
+    return {f"{row['benchmark']}/{row['params']}": (row["status"], row["reason"]) for row in table(folder / "summary.csv")}
 
 
 @pytest.mark.compares_times
 @pytest.mark.parametrize("kind", ["quiet", "device", "turns", "host"])
 def test_who_is_late_is_told(tmp_path, kind):
     """tests/experiments/skew_truth.py counts how often; once is a test."""
-    (tmp_path / "node.json").write_text(json.dumps(skewed_nodes.node(kind)))
-    rows, findings = measured(tmp_path / "s", tmp_path / "node.json")
+    filter = ONE_THREAD if kind == "device" else ONE_THREAD.replace(".*", "work:compute/")
+    rows, findings = measured(tmp_path / "s", described(tmp_path, skewed_nodes.node(kind)), filter=filter)
     found = skewed_nodes.claims(rows)
-    assert len(found) == 2 and len(rows) == 16
+    cases = 4 if kind == "device" else 2
+    assert len(found) == cases and len(rows) == cases * skewed_nodes.GPUS
     for claim in found.values():
         assert claim == skewed_nodes.expected(kind)
     said = [f for f in findings if f["code"].startswith("skew-")]
     code = {"quiet": "skew-even", "device": "skew-late", "turns": "skew-turns", "host": "skew-late"}[kind]
-    assert [f["code"] for f in said] == [code, code]
+    assert [f["code"] for f in said] == cases * [code]
     if kind == "host":
         assert all("its calls take longer" in f["sentence"] for f in said)
 
 
 def test_what_is_said_of_a_late_device_are_its_numbers(tmp_path):
-    (tmp_path / "node.json").write_text(json.dumps(skewed_nodes.node("device")))
-    rows, _ = measured(tmp_path / "s", tmp_path / "node.json", filter="^device/skew/work:compute/threads:one")
+    rows, _ = measured(tmp_path / "s", described(tmp_path, skewed_nodes.node("device")), filter=ALONE)
     late = next(row for row in rows if row["late"] == "true")
     assert float(late["late_ns"]) == pytest.approx(130_000, rel=0.5)
     assert float(late["uncertainty_ns"]) < 20_000
     assert float(late["relative_score"]) == pytest.approx(1.9 / 2.03, abs=0.05)
     assert float(late["together"]) == pytest.approx(1, abs=0.1)
     assert sum(int(row["last"]) for row in rows) == int(rows[0]["steps"])
+
+
+def test_in_a_sum_the_others_wait_for_the_late_device(tmp_path):
+    rows, _ = measured(tmp_path / "s", described(tmp_path, skewed_nodes.node("device")), filter=WITH_SUM)
+    waits = {row["member"]: float(row["waits_ns"]) for row in rows}
+    assert waits.pop(skewed_nodes.uuid(skewed_nodes.LATE)) < 5_000
+    assert all(wait == pytest.approx(130_000, rel=0.5) for wait in waits.values())
+    late = next(row for row in rows if row["late"] == "true")
+    assert float(late["late_ns"]) == pytest.approx(130_000, rel=0.5)
+    # So long a sum takes by itself.
+    assert float(late["uncertainty_ns"]) == pytest.approx(12_000, rel=0.5)
+
+
+def test_without_nccl_a_case_says_what_brings_it(tmp_path):
+    measured(tmp_path / "s", NODES / "one_a100.json", LAUNCHGAP_NCCL="/nowhere/libnccl.so.2")
+    for case, (status, reason) in of_cases(tmp_path / "s").items():
+        assert status == ("unsupported" if "nccl" in case else "ok")
+        assert ("pip install nvidia-nccl-cu13" in reason) == ("nccl" in case)
+
+
+def test_where_a_launch_waits_for_its_kernel_nothing_is_summed(tmp_path):
+    node = skewed_nodes.node("quiet") | {"serialised": True}
+    measured(tmp_path / "s", described(tmp_path, node), filter=WITH_SUM, NV_NSIGHT_INJECTION_PORT_BASE="1")
+    [(status, reason)] = of_cases(tmp_path / "s").values()
+    assert status == "unsupported" and "when its kernel has ended" in reason
+
+
+@pytest.mark.parametrize("fault", [{"code": 3, "times": 1}, {"wrong_byte": 0}], ids=["fails", "is wrong"])
+def test_a_sum_that_fails_or_is_wrong_is_told(tmp_path, fault):
+    node = skewed_nodes.node("quiet")
+    node["faults"] = [{"device": 5, "library": "nccl", "call": "ncclAllReduce", "after": 30} | fault]
+    measured(
+        tmp_path / "s", described(tmp_path, node), "--runs", "1", filter=ONE_THREAD.replace(".*", "work:compute/"), code=3
+    )
+    for case, (status, reason) in of_cases(tmp_path / "s").items():
+        assert status == ("failed" if "nccl" in case else "ok")
+        if "nccl" in case:
+            assert "ncclAllReduce" in reason if "code" in fault else "the sum of all devices is" in reason
+
+
+def test_a_thread_that_fails_keeps_no_other_waiting_in_the_sum(tmp_path):
+    """What it does not give the others would wait for for ever."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one CPU")
+    node = skewed_nodes.node("quiet")
+    node["devices"] = node["devices"][:2]
+    node["faults"] = [{"device": 1, "library": "nccl", "call": "ncclAllReduce", "after": 30, "code": 3}]
+    filter = "^device/skew/work:compute/threads:each/collective:nccl"
+    measured(tmp_path / "s", described(tmp_path, node), "--runs", "1", "--timeout", "60", filter=filter, code=3)
+    [(status, reason)] = of_cases(tmp_path / "s").values()
+    assert status == "failed" and "ncclAllReduce" in reason
 
 
 def test_one_gpu_runs_and_means_nothing(tmp_path):
@@ -56,7 +117,7 @@ def test_one_gpu_runs_and_means_nothing(tmp_path):
 def test_a_thread_for_each_gpu_needs_a_cpu_for_each(tmp_path):
     if len(os.sched_getaffinity(0)) >= skewed_nodes.GPUS:
         pytest.skip("there are enough CPUs")
-    (tmp_path / "node.json").write_text(json.dumps(skewed_nodes.node("quiet")))
+    described(tmp_path, skewed_nodes.node("quiet"))
     what = ("--devices", "gpu", "--profile", "quick", *UNTRACED, "--no-report")
     launchgap("run", *what, "--filter", "^device/skew", "-o", tmp_path / "s", node=tmp_path / "node.json", code=0)
     reasons = {row["reason"] for row in table(tmp_path / "s" / "summary.csv") if row["status"] == "unsupported"}
@@ -66,7 +127,7 @@ def test_a_thread_for_each_gpu_needs_a_cpu_for_each(tmp_path):
 def test_a_gpu_that_fails_costs_its_case_alone(tmp_path):
     node = skewed_nodes.node("quiet")
     node["faults"] = [{"device": 5, "library": "cuda", "call": "cuEventRecord", "after": 40, "code": 719}]
-    (tmp_path / "node.json").write_text(json.dumps(node))
+    described(tmp_path, node)
     what = ("--devices", "gpu", "--profile", "quick", "--runs", "1", *UNTRACED, "--no-report")
     done = launchgap(
         "run", *what, "--filter", f"{ONE_THREAD}|^launch/null/api:driver", "-o", tmp_path / "s", node=tmp_path / "node.json"

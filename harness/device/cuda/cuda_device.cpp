@@ -450,6 +450,7 @@ const Backend& backend() {
     };
     cuda.probe = &probe;
     cuda.open = &open;
+    cuda.collective = &nccl_collective;
     return cuda;
   }();
   return backend;

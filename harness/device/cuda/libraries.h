@@ -1,10 +1,12 @@
-// cuBLAS and cuDNN behind the faces of device.h.
+// cuBLAS, cuDNN and NCCL behind the faces of device.h.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "harness/device/collective.h"
 #include "harness/device/convolution.h"
 #include "harness/device/cuda/abi/driver.h"
 #include "harness/device/device.h"
@@ -37,6 +39,9 @@ std::unique_ptr<Convolution> cudnn_legacy_convolution(Device& device,
 std::unique_ptr<Convolution> cudnn_graph_convolution(Device& device,
                                                      abi::Stream stream,
                                                      const ConvolutionShape& shape);
+
+/// NCCL's sums over several GPUs. Loads it on first use. Throws Unsupported where it is missing.
+std::unique_ptr<Collective> nccl_collective(std::span<Device* const> devices);
 
 /// The libraries loaded so far.
 std::vector<LoadedLibrary> loaded_libraries();
