@@ -41,7 +41,8 @@ double seconds_of_node(const FleetCommandOptions& options, int gpus) {
   request.profile = parse_profile(options.profile);
   request.filter = options.filter;
   request.runs = 1;
-  return plan_cases(devices, request).seconds();
+  // Of the nodes, each of which has a CPU for every GPU.
+  return plan_cases(devices, request).seconds(devices.size());
 }
 
 /// What it costs that GPUs of a node wait for each other.

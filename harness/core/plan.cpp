@@ -66,16 +66,22 @@ std::size_t Plan::run_count() const {
   return count;
 }
 
-double Plan::seconds() const {
+std::size_t Plan::largest_batch() const {
+  std::size_t most = 0;
+  for (const Batch& batch : batches) most = std::max(most, batch.size());
+  return most;
+}
+
+double Plan::seconds(std::size_t at_once) const {
   double total = 0;
   for (const Batch& batch : batches) {
-    double longest = 0;
+    std::vector<double> busy_until(std::clamp<std::size_t>(at_once, 1, batch.size() + 1));
     for (const PlannedRun& run : batch) {
-      double seconds = run.start_seconds;
-      for (const PlannedCase& planned : run.cases) seconds += planned.seconds;
-      longest = std::max(longest, seconds);
+      double& next = *std::ranges::min_element(busy_until);
+      next += run.start_seconds;
+      for (const PlannedCase& planned : run.cases) next += planned.seconds;
     }
-    total += longest;
+    total += std::ranges::max(busy_until);
   }
   return total;
 }

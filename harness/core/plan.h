@@ -76,7 +76,9 @@ struct Plan {
   bool random_order = false;  // of the cases of every run, in each another one
 
   std::size_t run_count() const;
-  double seconds() const;  // estimate of the whole: the sum over batches of their longest run
+  std::size_t largest_batch() const;
+  /// Estimate of the whole, where so many runs of a batch go side by side: each needs a CPU.
+  double seconds(std::size_t at_once) const;
   double start_seconds_per_run() const;  // mean over the runs; 0 without any
 };
 

@@ -10,6 +10,7 @@
 
 #include "harness/core/case_name.h"
 #include "harness/core/clock.h"
+#include "harness/core/cpus.h"
 #include "harness/core/errors.h"
 #include "harness/core/system_files.h"
 #include "harness/core/text.h"
@@ -99,7 +100,7 @@ std::string left_out_text(const Plan& quick, const Plan& nightly, bool runs_are_
   std::vector<std::string> families;
   for (const auto& [family, cases] : left) families.push_back(fmt::format("{} {}", family, cases));
   return fmt::format("Left to --profile nightly, which takes about {}: {} more {} ({}){}.",
-                     duration_text(nightly.seconds()),
+                     duration_text(nightly.seconds(runs_at_once())),
                      count,
                      count == 1 ? "case" : "cases",
                      fmt::join(families, ", "),
@@ -162,10 +163,14 @@ PlannedSession plan_session(const RunOptions& options) {
   return session;
 }
 
+std::size_t runs_at_once() {
+  return allowed_cpus().size();
+}
+
 Json plan_as_json(const PlannedSession& session) {
   return {{"runs", session.plan.run_count()},
           {"steps", session.plan.batches.size()},
-          {"seconds", session.plan.seconds()},
+          {"seconds", session.plan.seconds(runs_at_once())},
           {"seconds_per_run", session.plan.start_seconds_per_run()},
           {"record_bytes", session.record_bytes},
           {"seed", session.plan.seed}};
@@ -220,10 +225,17 @@ std::string describe_plan(const PlannedSession& session, bool each_run) {
          fmt::format("\n{} runs in {} steps, about {}, about {:.1f} MB of records; seed {}{}\n",
                      session.plan.run_count(),
                      session.plan.batches.size(),
-                     duration_text(session.plan.seconds()),
+                     duration_text(session.plan.seconds(runs_at_once())),
                      session.record_bytes / 1e6,
                      session.plan.seed,
                      each_run ? "" : "; --verbose lists the runs") +
+         (session.plan.largest_batch() > runs_at_once()
+              ? fmt::format(
+                    "Of {} that could be measured side by side, {} at a time are: each needs a "
+                    "CPU.\n",
+                    counted(session.plan.largest_batch(), "GPU"),
+                    runs_at_once())
+              : "") +
          (session.left_to_nightly.empty() ? "" : wrapped(session.left_to_nightly, 0) + "\n");
 }
 

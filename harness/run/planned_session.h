@@ -66,6 +66,9 @@ PlannedSession plan_session(const RunOptions& options);
 /// "20261120T103455Z-783dd3": the time and a random number.
 std::string new_session_id();
 
+/// How many runs of a batch go side by side: each has a CPU of its own.
+std::size_t runs_at_once();
+
 /// "NVIDIA A100 (0)", "host".
 std::string short_name(const DeviceFacts& device);
 

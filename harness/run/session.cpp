@@ -127,7 +127,7 @@ class Session {
   explicit Session(PlannedSession planned)
       : session_(std::move(planned)),
         folder_(output_of(session_), describe(session_)),
-        progress_(session_.plan.seconds(), session_.plan.run_count()) {}
+        progress_(session_.plan.seconds(runs_at_once()), session_.plan.run_count()) {}
 
   SessionResult run() {
     result_.folder = folder_.path();
@@ -212,7 +212,7 @@ class Session {
         progress_.run_done();
       }
     }
-    const std::size_t at_once = std::min(waiting.size(), allowed_cpus().size());
+    const std::size_t at_once = std::min(waiting.size(), runs_at_once());
     std::optional<NodeTurn> turn;
     const bool alone = !waiting.empty() && waiting.front().alone;
     if (local_ranks() > 1 && !waiting.empty()) {

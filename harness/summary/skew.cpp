@@ -42,17 +42,30 @@ bool is_whole(const DeviceSkew& skew) {
          });
 }
 
-/// The whole processes of each case that had the same members as the first.
-std::map<std::pair<std::string, CaseName>, Processes> processes_by_case(
-    const SessionData& session) {
-  std::map<std::pair<std::string, CaseName>, Processes> all;
+/// Of a case: the whole processes that had the same members as the first, and how many there are
+/// besides.
+struct OfCase {
+  Processes processes;
+  std::size_t left_out = 0;
+};
+
+std::map<std::pair<std::string, CaseName>, OfCase> by_case(const SessionData& session) {
+  std::map<std::pair<std::string, CaseName>, OfCase> all;
   std::set<std::tuple<std::string, std::string, int>> replicates;  // each counts once
   for (const SkewInfo& info : session.skews) {
-    if (!is_whole(info.skew)) continue;
-    Processes& processes = all[{info.device, CaseName::parse(info.skew.case_name)}];
+    const CaseName name = CaseName::parse(info.skew.case_name);
+    if (!name.find("work") || !name.find("threads")) continue;
+    auto& [processes, left_out] = all[{info.device, name}];
+    if (!is_whole(info.skew)) {
+      ++left_out;
+      continue;
+    }
     if (!replicates.insert({info.device, info.skew.case_name, info.replicate}).second) continue;
-    if (processes.empty() || same_members(*processes.front(), info.skew))
+    if (processes.empty() || same_members(*processes.front(), info.skew)) {
       processes.push_back(&info.skew);
+    } else {
+      ++left_out;
+    }
   }
   return all;
 }
@@ -123,9 +136,10 @@ std::string words_of(const SkewRow& row) {
 
 std::vector<SkewRow> skew_rows(const SessionData& session) {
   std::vector<SkewRow> rows;
-  for (const auto& [key, processes] : processes_by_case(session)) {
+  for (const auto& [key, of_case] : by_case(session)) {
+    const Processes& processes = of_case.processes;
+    if (processes.empty()) continue;
     const std::size_t members = processes.front()->members.size();
-    if (!key.second.find("work") || !key.second.find("threads")) continue;
     const rules::WhoIsLate found = judge(processes);
     std::vector<double> own;
     const std::size_t first = rows.size();
@@ -287,6 +301,21 @@ std::vector<Finding> skew_findings(const SessionData& session) {
           found.by_host ? "the host is late" : "the work takes longer");
     }
     findings.push_back(std::move(finding));
+  }
+  for (const auto& [key, of_case] : by_case(session)) {
+    if (of_case.left_out == 0) continue;
+    Finding& finding = findings.emplace_back();
+    finding.source = FindingSource::session;
+    finding.code = "skew-torn";
+    finding.severity = Severity::open;
+    finding.device = key.first;
+    finding.subject = labels.of(key.first);
+    finding.cases = key.second.text();
+    finding.sentence = fmt::format(
+        "Of who waits for whom in {}, {} left out: the records lack steps, or have other members.",
+        key.second.text(),
+        of_case.left_out == 1 ? "1 run is" : fmt::format("{} runs are", of_case.left_out));
+    finding.remedy = "measure again, and look whether the session's disk was full";
   }
   return findings;
 }

@@ -117,8 +117,21 @@ TEST(Plan, SizesThatAreComparedRunInARandomOrder) {
 TEST(Plan, ItsTimeIsThatOfTheLongestRunOfEachBatch) {
   const Plan plan = make_plan(
       {workload("a", "matmul", 1, {{"x", 2}}), workload("b", "matmul", 1, {{"x", 5}})}, 1);
-  EXPECT_DOUBLE_EQ(plan.seconds(), 5 + kSecondsPerRun);
+  EXPECT_DOUBLE_EQ(plan.seconds(2), 5 + kSecondsPerRun);
+  EXPECT_DOUBLE_EQ(plan.seconds(8), 5 + kSecondsPerRun);
+  EXPECT_DOUBLE_EQ(plan.seconds(1), 2 + 5 + 2 * kSecondsPerRun);
+  EXPECT_DOUBLE_EQ(Plan{}.seconds(2), 0);
   EXPECT_DOUBLE_EQ(plan.start_seconds_per_run(), kSecondsPerRun);
+}
+
+TEST(Plan, WhereThereAreFewerCpusThanDevicesItsTimeHasTheirTurns) {
+  std::vector<Workload> workloads;
+  for (const char* device : {"a", "b", "c", "d", "e"})
+    workloads.push_back(workload(device, "matmul", 1, {{"x", 10 - kSecondsPerRun}}));
+  const Plan plan = make_plan(workloads, 1);
+  EXPECT_EQ(plan.largest_batch(), 5u);
+  EXPECT_NEAR(plan.seconds(5), 10, 1e-9);
+  EXPECT_NEAR(plan.seconds(2), 30, 1e-9);
 }
 
 TEST(Plan, ItsTimeHasWhatEachProcessTakesBeside) {
@@ -127,7 +140,7 @@ TEST(Plan, ItsTimeHasWhatEachProcessTakesBeside) {
   quick.start_seconds = 0.1, slow.start_seconds = 0.5;
   quick.alone = slow.alone = true;
   const Plan plan = make_plan({quick, slow}, 1);
-  EXPECT_DOUBLE_EQ(plan.seconds(), 2 + 0.1 + 3 + 0.5);
+  EXPECT_DOUBLE_EQ(plan.seconds(8), 2 + 0.1 + 3 + 0.5);
   EXPECT_DOUBLE_EQ(plan.start_seconds_per_run(), 0.3);
   EXPECT_EQ(Plan{}.start_seconds_per_run(), 0);
 }

@@ -160,11 +160,54 @@ TEST(Skew, OfStrangeRecordsSaysNothing) {
   torn.members[1].work_ns.pop_back();
   empty.case_name = "device/skew/work:compute/threads:one";
   other.case_name = "device/other";
-  EXPECT_THAT(skew_findings(session_of({torn})), IsEmpty());
+  EXPECT_THAT(skew_rows(session_of({torn})), IsEmpty());
+  EXPECT_EQ(only(session_of({torn})).code, "skew-torn");
   SessionData session;
   session.skews = {{"GPU-0", "plain", 0, empty}, {"GPU-0", "plain", 0, other}};
   EXPECT_THAT(skew_rows(session), IsEmpty());
-  EXPECT_THAT(skew_findings(session), IsEmpty());
+  EXPECT_THAT(skew_findings(session), Each(Field(&Finding::code, "skew-torn")));
+}
+
+TEST(Skew, SaysWhichProcessesItLeavesOut) {
+  DeviceSkew late = even("one", 8), torn = even("one", 8), fewer = even("one", 7);
+  delay(late, 3, 80'000, 0);
+  torn.members[1].work_ns.pop_back();
+  const std::vector<Finding> found = said(skew_findings(session_of({late, torn, fewer})));
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_EQ(found[0].code, "skew-late");
+  EXPECT_THAT(found[1].sentence, HasSubstr("2 runs are left out"));
+}
+
+/// As device/skew writes it with NCCL: what a member waits is what it is earlier than the last one.
+DeviceSkew summed(std::size_t late, std::int64_t by_ns) {
+  DeviceSkew skew = even("one", 8);
+  skew.case_name += "/collective:nccl";
+  delay(skew, late, static_cast<double>(by_ns), 0);
+  for (std::size_t m = 0; m < skew.members.size(); ++m)
+    skew.members[m].sum_ns.assign(kSteps, 12'000 + (m == late ? 0 : by_ns));
+  return skew;
+}
+
+TEST(Skew, WithASumSaysWhatEachWaits) {
+  const SessionData session = session_of({summed(3, 80'000), summed(3, 80'000)});
+  const Finding found = only(session);
+  EXPECT_THAT(found.sentence, HasSubstr("one thread launches, with a sum of all"));
+  const std::vector<SkewRow> rows = skew_rows(session);
+  EXPECT_DOUBLE_EQ(rows[3].waits_ns.value(), 0);
+  EXPECT_DOUBLE_EQ(rows[0].waits_ns.value(), 80'000);
+  EXPECT_THAT(rows[0].name.text(), HasSubstr("collective:nccl"));
+  for (const SkewRow& row : skew_rows(session_of({even("one", 8)}))) EXPECT_FALSE(row.waits_ns);
+
+  DeviceSkew torn = summed(3, 80'000);
+  torn.members[2].sum_ns.pop_back();
+  EXPECT_EQ(only(session_of({torn})).code, "skew-torn");
+}
+
+TEST(Skew, WithASumTheHostIsWhatIsBeforeTheWork) {
+  DeviceSkew late = summed(3, 0);
+  delay(late, 3, 0, 80'000);
+  EXPECT_THAT(only(session_of({late})).sentence,
+              HasSubstr("its calls take longer, or its work begins late after them"));
 }
 
 }  // namespace
