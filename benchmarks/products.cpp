@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "benchmarks/ladder.h"
 #include "benchmarks/operands.h"
 #include "harness/core/plan.h"
 #include "harness/device/shape_text.h"
@@ -37,7 +38,8 @@ class Product : public Operation {
         seed_(seed),
         shape_(shape),
         step_(exact_step(shape)),
-        matmul_(device.matmul(stream, shape, options.by)) {
+        matmul_(options.rung.empty() ? device.matmul(stream, shape, options.by)
+                                     : rung_matmul(device, stream, shape, options.rung)) {
     const int sets = operand_sets(
         device_, options.cache, shape_.a_bytes() + shape_.b_bytes() + shape_.c_bytes());
     for (int i = 0; i < sets; ++i) {

@@ -38,7 +38,8 @@ class Operation {
 
 struct ProductOptions {
   std::string cache = "warm";  // of the axis `cache`
-  std::string by;              // of the axis `library`; empty: the usual one
+  std::string by = {};         // of the axis `library`; empty: the usual one
+  std::string rung = {};       // of the ladder, in place of a library
 };
 
 struct ConvolutionOptions {

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "kernels/matmul/rungs.h"
 
 namespace launchgap::kernels {
 
@@ -17,6 +18,7 @@ std::span<const KernelDescription* const> all_kernels() {
                                                  &scale_kernel,
                                                  &scale_repeated_kernel,
                                                  &spin_kernel};
+    for (const Rung& rung : rungs()) all.push_back(rung.kernel);
     for (const std::size_t bytes : argument_sizes()) all.push_back(arguments_kernel(bytes));
     return all;
   }();

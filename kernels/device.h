@@ -7,6 +7,7 @@
 #if defined(__clang__)
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
 __device__ inline unsigned global_thread() {
   return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() +
          __nvvm_read_ptx_sreg_tid_x();
@@ -19,6 +20,9 @@ __device__ inline unsigned grid_blocks() {
 }
 __device__ inline unsigned block_threads() {
   return __nvvm_read_ptx_sreg_ntid_x();
+}
+__device__ inline unsigned block_index() {
+  return __nvvm_read_ptx_sreg_ctaid_x();
 }
 __device__ inline unsigned block_thread() {
   return __nvvm_read_ptx_sreg_tid_x();
@@ -35,6 +39,9 @@ __device__ inline unsigned grid_blocks() {
 }
 __device__ inline unsigned block_threads() {
   return blockDim.x;
+}
+__device__ inline unsigned block_index() {
+  return blockIdx.x;
 }
 __device__ inline unsigned block_thread() {
   return threadIdx.x;

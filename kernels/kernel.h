@@ -23,6 +23,7 @@ struct KernelDescription {
   /// Where there is no portable form: the least compute capability, as 90 for 9.0, that runs it in
   /// the native one. 0: both forms.
   int native_from = 0;
+  int needs = 0;  // the least compute capability that runs any form; 0: all do
 };
 
 }  // namespace launchgap::kernels

@@ -39,7 +39,11 @@ void perform(const job::WarmJitCache& job) {
   const std::unique_ptr<Device> device =
       open_device(job.backend, job.uuid, open_options(job.process_config, job.jit_cache));
   for (const KernelDescription* kernel : kernels::all_kernels()) {
-    if (kernel->native_from == 0) device->load(*kernel);
+    if (kernel->native_from > 0) continue;
+    try {
+      device->load(*kernel);
+    } catch (const Unsupported&) {  // it is about a later generation
+    }
   }
 }
 

@@ -20,8 +20,8 @@ namespace {
 
 /// What is known of one device.
 struct Known {
-  const SummaryRow* call = nullptr;  // of the empty launch
-  bool any_ok = false;
+  const SummaryRow* call = nullptr;       // of the empty launch
+  bool any_ok = false;                    // something of it was measured
   const SummaryRow* no_launch = nullptr;  // a launch case without a result
   std::size_t failed = 0;                 // plain cases
   std::set<std::string> tools;
@@ -56,6 +56,9 @@ std::map<std::string, Known> all_known(const SessionData& session,
     Known& own = known[run.device];
     if (!run.measured_under_tool.empty()) own.tools.insert(run.measured_under_tool);
     if (!own.bad_run && run.status != "ok") own.bad_run = &run;
+  }
+  for (const SkewInfo& info : session.skews) {  // has a row for the first of its devices alone
+    for (const SkewMember& member : info.skew.members) known[member.name].any_ok = true;
   }
   for (const OutlierDevice& one : odd) known[one.device].odd.push_back(&one);
   return known;

@@ -5,8 +5,13 @@ file(GLOB nvcc_wheels ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidi
 find_program(LAUNCHGAP_NVCC nvcc
              HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin ${nvcc_wheels} PATHS /usr/local/cuda/bin)
 
-set(LAUNCHGAP_PORTABLE_FLAGS -x cuda --cuda-device-only --cuda-gpu-arch=sm_35 -nocudainc -nocudalib
-                             -Wno-unknown-cuda-version -std=c++17 -O3 -DLAUNCHGAP_DEVICE_CODE)
+set(portable_flags -x cuda --cuda-device-only -nocudainc -nocudalib -Wno-unknown-cuda-version -std=c++17 -O3
+                   -DLAUNCHGAP_DEVICE_CODE)
+set(LAUNCHGAP_PORTABLE_FLAGS ${portable_flags} --cuda-gpu-arch=sm_35)
+# Kernels whose instructions have a first generation: matmul/NAME.cu.
+set(LAUNCHGAP_PORTABLE_FLAGS_matmul_wmma ${portable_flags} --cuda-gpu-arch=sm_70 -Xclang -target-feature -Xclang +ptx63)
+set(LAUNCHGAP_PORTABLE_FLAGS_matmul_mma none)
+set(LAUNCHGAP_NATIVE_FROM_matmul_mma 80)
 set(LAUNCHGAP_NATIVE_ARCHITECTURES "")
 
 # A compiler that is there may still be unable to do it: a clang without the NVPTX target, an nvcc without a
@@ -54,6 +59,20 @@ else()
   message(WARNING "No nvcc: kernels are compiled by the driver from portable PTX, at each first use.")
 endif()
 
+# In place of all architectures those from this compute capability on, and PTX of the last one.
+function(launchgap_native_flags_from result first)
+  set(flags ${LAUNCHGAP_NATIVE_FLAGS})
+  list(REMOVE_ITEM flags -arch=all)
+  foreach(architecture ${LAUNCHGAP_NATIVE_ARCHITECTURES})
+    if(architecture GREATER_EQUAL first)
+      list(APPEND flags -gencode arch=compute_${architecture},code=sm_${architecture})
+      set(last ${architecture})
+    endif()
+  endforeach()
+  list(APPEND flags -gencode arch=compute_${last},code=compute_${last})
+  set(${result} ${flags} PARENT_SCOPE)
+endfunction()
+
 # launchgap_device_code(TARGET KERNELS name…): compiles NAME.cu of the current folder in both forms and embeds
 # them into TARGET. arguments_N is made from arguments.cu, for N bytes.
 function(launchgap_device_code target)
@@ -65,7 +84,7 @@ function(launchgap_device_code target)
   set(list "")
   set(images "")
   set(headers ${CMAKE_CURRENT_SOURCE_DIR}/device.h ${CMAKE_CURRENT_SOURCE_DIR}/element.h
-    ${CMAKE_CURRENT_SOURCE_DIR}/multiply_add.h)
+    ${CMAKE_CURRENT_SOURCE_DIR}/multiply_add.h ${CMAKE_CURRENT_SOURCE_DIR}/matmul/instructions.h)
   foreach(kernel ${arg_KERNELS})
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/${kernel}.cu)
     set(defined "")
@@ -74,16 +93,27 @@ function(launchgap_device_code target)
       set(defined -DLAUNCHGAP_ARGUMENT_BYTES=${CMAKE_MATCH_1} -DLAUNCHGAP_KERNEL=launchgap_${kernel})
     endif()
     string(APPEND list "LAUNCHGAP_KERNEL_IMAGE(${kernel})\n")
+    if(kernel MATCHES "^matmul_(.*)$")
+      set(source ${CMAKE_CURRENT_SOURCE_DIR}/matmul/${CMAKE_MATCH_1}.cu)
+    endif()
+    set(portable ${LAUNCHGAP_PORTABLE_FLAGS})
+    if(DEFINED LAUNCHGAP_PORTABLE_FLAGS_${kernel})
+      set(portable ${LAUNCHGAP_PORTABLE_FLAGS_${kernel}})
+    endif()
+    set(native ${LAUNCHGAP_NATIVE_FLAGS})
+    if(DEFINED LAUNCHGAP_NATIVE_FROM_${kernel})
+      launchgap_native_flags_from(native ${LAUNCHGAP_NATIVE_FROM_${kernel}})
+    endif()
     foreach(form ptx fatbin)
       set(image ${folder}/${kernel}.${form})
       set(include "")
-      if(form STREQUAL "ptx" AND LAUNCHGAP_CLANG)
+      if(form STREQUAL "ptx" AND LAUNCHGAP_CLANG AND NOT portable STREQUAL none)
         add_custom_command(OUTPUT ${image}
-                           COMMAND ${LAUNCHGAP_CLANG} ${LAUNCHGAP_PORTABLE_FLAGS} ${defined} -S -o ${image} ${source}
+                           COMMAND ${LAUNCHGAP_CLANG} ${portable} ${defined} -S -o ${image} ${source}
                            DEPENDS ${source} ${headers} VERBATIM)
       elseif(form STREQUAL "fatbin" AND LAUNCHGAP_NVCC)
         add_custom_command(OUTPUT ${image}
-                           COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} ${defined} -o ${image} ${source}
+                           COMMAND ${LAUNCHGAP_NVCC} ${native} ${defined} -o ${image} ${source}
                            DEPENDS ${source} ${headers} VERBATIM)
       else()
         set(image "")

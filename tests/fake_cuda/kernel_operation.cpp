@@ -7,6 +7,7 @@
 
 #include "kernels/element.h"
 #include "kernels/kernels.h"
+#include "kernels/matmul/rungs.h"
 #include "kernels/multiply_add.h"
 #include "tests/fake_cuda/element_type.h"
 
@@ -68,6 +69,27 @@ void set_ranges(const kernels::KernelDescription& kernel,
   }
 }
 
+/// A product, of which the rows are computed that somebody reads.
+Operation rung_operation(const kernels::Rung& rung, const Parameters& parameters) {
+  const auto a = parameters.get<const void*>(0), b = parameters.get<const void*>(1);
+  auto* const c = parameters.get<void*>(2);
+  const int m = parameters.get<int>(3), n = parameters.get<int>(4), k = parameters.get<int>(5);
+  const auto bytes = [&rung](int rows, int columns) {
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) *
+           kernels::element_bytes(rung.type);
+  };
+  Operation operation;
+  operation.reads = {range_of(a, bytes(m, k)), range_of(b, bytes(k, n))};
+  operation.writes = {range_of(c, bytes(m, n))};
+  operation.signature = signature_of("rung", rung.name, a, b, c, m, n, k);
+  operation.compute = [=, type = rung.type, row = bytes(1, n)](std::size_t begin, std::size_t end) {
+    const auto first = static_cast<int>(begin / row);
+    const auto last = static_cast<int>((end + row - 1) / row);
+    kernels::multiply_on_host(a, b, c, first, last, n, k, type);
+  };
+  return operation;
+}
+
 /// The repetitions of a kernel that only the last one shows.
 void skip_repetitions(Parameters& parameters, kernels::LaunchShape shape) {
   const int repetitions = parameters.get<int>(3);
@@ -119,6 +141,8 @@ Operation kernel_operation(const kernels::KernelDescription& kernel,
     };
     return operation;
   }
+  if (const kernels::Rung* const rung = kernels::rung_of(kernel))
+    return rung_operation(*rung, parameters);
   set_ranges(kernel, parameters, shape, operation);
   // Its time is virtual.
   if (takes_time(kernel)) parameters.set(0, 0ull);
@@ -181,6 +205,11 @@ double multiplied_ns(const kernels::KernelDescription& kernel,
                      const Parameters& parameters,
                      kernels::LaunchShape shape,
                      const DeviceDescription& device) {
+  if (const kernels::Rung* const rung = kernels::rung_of(kernel)) {
+    const double products =
+        1.0 * parameters.get<int>(3) * parameters.get<int>(4) * parameters.get<int>(5);
+    return work_ns(2 * products, rung->rate * device.peak(rung->type_name).value_or(1));
+  }
   if (&kernel != &kernels::multiply_add_kernel) return 0;
   const double operations =
       kernels::multiply_add_operations(parameters.get<unsigned>(1)) * shape.blocks * shape.threads;

@@ -120,6 +120,13 @@ TEST_F(DeviceAnswers, OfOneRunNothingIsSaidOfRuns) {
   EXPECT_FALSE(found.between_run_cv);
 }
 
+TEST_F(DeviceAnswers, OneThatDidStepsWithOthersWasMeasured) {
+  DeviceSkew skew;
+  skew.members.emplace_back().name = session.devices.front().uuid;
+  session.skews.push_back({"another", "plain", 0, skew});
+  EXPECT_EQ(answer().verdict, "launch call not measured");
+}
+
 TEST_F(DeviceAnswers, WhatWasNotMeasuredSaysWhy) {
   DeviceAnswer found = answer();
   EXPECT_EQ(found.verdict, "not measured");

@@ -27,19 +27,20 @@ bool has_machine_code(int compute_capability) {
   });
 }
 
-/// A kernel about a generation has no portable form.
-void require_native_form(const KernelDescription& kernel,
-                         std::string_view native,
-                         int compute_capability) {
-  if (kernel.native_from == 0) return;
-  if (compute_capability < kernel.native_from) {
+/// A kernel about a generation may have no portable form, or none that older GPUs run.
+void require_form(const KernelDescription& kernel,
+                  std::string_view native,
+                  int compute_capability) {
+  if (compute_capability < std::max(kernel.native_from, kernel.needs)) {
+    const int needs = std::max(kernel.native_from, kernel.needs);
     throw Unsupported("kernel {} needs compute capability {}.{}, and this is {}.{}",
                       kernel.name,
-                      kernel.native_from / 10,
-                      kernel.native_from % 10,
+                      needs / 10,
+                      needs % 10,
                       compute_capability / 10,
                       compute_capability % 10);
   }
+  if (kernel.native_from == 0) return;
   const bool built = std::ranges::any_of(kernels::native_architectures(), [&](int built_for) {
     return built_for >= kernel.native_from && built_for <= compute_capability;
   });
@@ -61,7 +62,7 @@ CudaModule::CudaModule(const Driver& driver,
     : driver_(driver) {
   const kernels::KernelImages images = kernels::images_of(description);
   const std::string wanted = wanted_form();
-  require_native_form(description, images.native, compute_capability);
+  require_form(description, images.native, compute_capability);
   if (!images.native.empty() && wanted != "portable" && load(images.native)) {
     form_ = "native";
     compiled_by_driver_ = !has_machine_code(compute_capability);

@@ -1,0 +1,79 @@
+#include "benchmarks/ladder.h"
+
+#include <cstdint>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/device/backend.h"
+#include "harness/device/device.h"
+#include "kernels/matmul/rungs.h"
+
+namespace launchgap {
+namespace {
+
+using kernels::Rung;
+
+class RungMatmul : public Matmul {
+ public:
+  RungMatmul(Device& device, Stream& stream, const MatmulShape& shape, const Rung& rung)
+      : stream_(stream), shape_(shape), rung_(rung), kernel_(device.load(*rung.kernel)) {}
+
+  void enqueue(const Buffer& a, const Buffer& b, Buffer& c) override {
+    const void *from_a = a.address(), *from_b = b.address();
+    void* to = c.address();
+    void* arguments[] = {&from_a, &from_b, &to, &shape_.m, &shape_.n, &shape_.k};
+    stream_.launch(*kernel_, kernels::launch_shape(rung_, shape_.m, shape_.n), arguments);
+  }
+  std::string method() const override {
+    return fmt::format("kernel {} ({}); {}", rung_.kernel->name, kernel_->form(), rung_.idiom);
+  }
+
+ private:
+  Stream& stream_;
+  MatmulShape shape_;
+  const Rung& rung_;
+  std::unique_ptr<Kernel> kernel_;
+};
+
+void check_shape(const Rung& rung, const MatmulShape& shape) {
+  if (shape.batch != 1 || shape.transpose_a || shape.transpose_b)
+    throw Unsupported("a rung multiplies two matrices whose rows lie one after the other");
+  if (shape.type.name != rung.type_name)
+    throw Unsupported(
+        "rung {} multiplies {}, and no {}", rung.name, rung.type_name, shape.type.name);
+  // Its kernels count elements in 32 bits.
+  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
+  if (std::max({shape.a_size(), shape.b_size(), shape.c_size()}) > kMost)
+    throw Unsupported("a rung's matrices have at most {} elements", kMost);
+  if (rung.edges) return;
+  const auto tile = static_cast<int>(rung.tile), depth = static_cast<int>(rung.depth);
+  if (shape.m % tile != 0 || shape.n % tile != 0 || shape.k % depth != 0)
+    throw Unsupported(
+        "rung {} computes {} x {} elements at a time by {} of the depth: {} x {} x {} "
+        "is no multiple of that",
+        rung.name,
+        tile,
+        tile,
+        depth,
+        shape.m,
+        shape.n,
+        shape.k);
+}
+
+}  // namespace
+
+std::unique_ptr<Matmul> rung_matmul(Device& device,
+                                    Stream& stream,
+                                    const MatmulShape& shape,
+                                    const std::string& name) {
+  const Rung* const rung = kernels::find_rung(name);
+  if (!rung) throw Unsupported("the ladder has no rung '{}'", name);
+  check_shape(*rung, shape);
+  if (!is_gpu(device.facts()) && rung->kernel->needs > 0)
+    throw Unsupported("rung {} is about a GPU's units", name);
+  return std::make_unique<RungMatmul>(device, stream, shape, *rung);
+}
+
+}  // namespace launchgap

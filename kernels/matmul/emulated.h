@@ -1,0 +1,92 @@
+// One block of a GPU on the CPU, for tests: each thread is a fiber, and the instructions of
+// instructions.h do what the PTX ISA says of them. It reports what a GPU would compute wrong
+// without a word.
+//
+// Threads run in a seeded random order, with one warp well ahead of the others for a while. Shared
+// memory is NaN until it is written; so is what an asynchronous copy has not brought, and it brings
+// nothing before somebody waits. A fault ends the launch with Fault: an address that is no
+// operand's, or not aligned; a read of what was not written, or has not arrived; a read or write
+// beside another thread's, without a barrier between them; lanes of a warp at different
+// instructions; threads that wait for ever.
+//
+// It shows neither time, nor what weakly ordered memory does, nor a PTX ISA that was misread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <source_location>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace launchgap::kernels::emulated {
+
+struct Fault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Global memory that the kernel may use.
+struct Operand {
+  const void* begin = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Where and how often a warp's accesses to shared memory take turns: "tiles.cu:31: 2-way".
+using BankConflicts = std::map<std::string, std::size_t>;
+
+/// Runs `kernel` as so many blocks of so many threads (a multiple of 32), one block after the
+/// other. Throws Fault.
+BankConflicts run(unsigned blocks,
+                  unsigned threads,
+                  std::uint64_t seed,
+                  std::span<const Operand> operands,
+                  const std::function<void()>& kernel);
+
+// --- What instructions.h is made of, within a launch ---
+
+using Place = std::source_location;
+
+unsigned block_index();
+unsigned block_size();
+unsigned thread_index();
+constexpr unsigned kWarpSize = 32;
+
+void barrier(Place place);
+/// Throws Fault where it is none of the operands, or not aligned.
+void check_global(const void* address, std::size_t bytes, std::size_t alignment, Place place);
+
+/// Memory of the block for a variable; the same for each of its threads.
+void* shared_memory(const void* variable, std::size_t bytes);
+template <class Type>
+Type& shared_variable() {
+  static char variable;
+  return *static_cast<Type*>(shared_memory(&variable, sizeof(Type)));
+}
+void read_shared(const void* address, std::size_t bytes, Place place);
+void write_shared(const void* address, std::size_t bytes, Place place);
+
+/// A copy of 16 bytes into shared memory, part of the group that is committed next.
+void copy_async(void* shared, const void* global, Place place);
+void commit_copies();
+/// Until no more than so many groups, the last ones, are on their way.
+void wait_for_copies(unsigned groups, Place place);
+
+std::uint16_t to_half(float value);
+unsigned to_bfloats(float first, float second);
+
+// WMMA: where an element is, is another permutation in each launch, since it is not specified.
+void load_halves(unsigned (&to)[8], const std::uint16_t* from, unsigned pitch, Place place);
+void multiply_halves(float (&sums)[8], const unsigned (&a)[8], const unsigned (&b)[8], Place place);
+void store_sums(float* to, const float (&sums)[8], unsigned pitch, Place place);
+
+void load_matrices(unsigned (&to)[4], const std::uint16_t* row, bool transposed, Place place);
+void multiply_bfloats(float (&sums)[4],
+                      const unsigned (&a)[4],
+                      const unsigned (&b)[2],
+                      Place place);
+
+}  // namespace launchgap::kernels::emulated

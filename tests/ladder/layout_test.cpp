@@ -1,0 +1,89 @@
+// Which lane has which element, from a second description than the one that the emulation was
+// written from: CuTe's layouts, which CUTLASS compiles its kernels with.
+#include <array>
+#include <span>
+
+#include <gmock/gmock.h>
+
+#include "kernels/element.h"
+#include "kernels/matmul/emulated.h"
+
+namespace launchgap::kernels {
+namespace {
+
+/// A mode of a layout of CuTe: a shape with strides. A number is taken apart from the first on.
+struct Mode {
+  unsigned shape, stride;
+};
+unsigned offset(unsigned index, std::span<const Mode> modes) {
+  unsigned sum = 0;
+  for (const Mode& mode : modes) {
+    sum += index % mode.shape * mode.stride;
+    index /= mode.shape;
+  }
+  return sum;
+}
+
+// SM80_16x8x16 of cute/atom/mma_traits_sm80.hpp: of a lane's i-th element, the place in a matrix
+// whose columns (m or n) are side by side: m + 16 k, n + 8 k, m + 16 n.
+constexpr Mode kLanesOfA[] = {{4, 32}, {8, 1}}, kValuesOfA[] = {{2, 16}, {2, 8}, {2, 128}};
+constexpr Mode kLanesOfB[] = {{4, 16}, {8, 1}}, kValuesOfB[] = {{2, 8}, {2, 64}};
+constexpr Mode kLanesOfC[] = {{4, 32}, {8, 1}}, kValuesOfC[] = {{2, 16}, {2, 8}};
+
+/// What a warp computes of one A (m, k) and one B (k, n) that are 1, by CuTe's layouts: where C is
+/// not 0.
+std::vector<unsigned> where_not_zero(unsigned of_a, unsigned of_b) {
+  std::vector<unsigned> found;
+  emulated::run(1, 32, 1, {}, [&] {
+    const unsigned lane = emulated::thread_index();
+    unsigned a[4] = {}, b[2] = {};
+    float sums[4] = {};
+    constexpr unsigned kOne = 0x3F80;
+    for (unsigned i = 0; i < 8; ++i) {
+      if (offset(lane, kLanesOfA) + offset(i, kValuesOfA) == of_a) a[i / 2] |= kOne << i % 2 * 16;
+    }
+    for (unsigned i = 0; i < 4; ++i) {
+      if (offset(lane, kLanesOfB) + offset(i, kValuesOfB) == of_b) b[i / 2] |= kOne << i % 2 * 16;
+    }
+    emulated::multiply_bfloats(sums, a, b, emulated::Place::current());
+    for (unsigned i = 0; i < 4; ++i) {
+      if (sums[i] != 0) found.push_back(offset(lane, kLanesOfC) + offset(i, kValuesOfC));
+    }
+  });
+  return found;
+}
+
+TEST(MmaLayout, IsThatOfCute) {
+  for (unsigned m = 0; m < 16; ++m) {
+    for (unsigned n = 0; n < 8; ++n) {
+      for (const unsigned k : {0u, 1u, 2u, 7u, 8u, 15u})
+        ASSERT_THAT(where_not_zero(m + 16 * k, n + 8 * k), testing::ElementsAre(m + 16 * n));
+      ASSERT_THAT(where_not_zero(m + 16 * 3, n + 8 * 4), testing::IsEmpty()) << "another k";
+    }
+  }
+}
+
+// ldmatrix gives what mma.sync takes: a matrix of 16 x 16 by rows is A.
+TEST(MmaLayout, OfAIsWhatLdmatrixReads) {
+  emulated::run(1, 32, 1, {}, [] {
+    using Tile = std::array<std::uint16_t, 16 * 16>;
+    Tile& tile = emulated::shared_variable<Tile>();
+    const unsigned lane = emulated::thread_index();
+    const emulated::Place here = emulated::Place::current();
+    for (unsigned i = lane; i < tile.size(); i += 32) {
+      emulated::write_shared(&tile[i], sizeof(std::uint16_t), here);
+      tile[i] = static_cast<std::uint16_t>(i);
+    }
+    emulated::barrier(here);
+    unsigned registers[4];
+    emulated::load_matrices(registers, &tile[lane % 16 * 16 + lane / 16 * 8], false, here);
+    for (unsigned i = 0; i < 8; ++i) {
+      const unsigned column_major = offset(lane, kLanesOfA) + offset(i, kValuesOfA);
+      const unsigned expected = column_major % 16 * 16 + column_major / 16;
+      EXPECT_EQ(registers[i / 2] >> i % 2 * 16 & 0xFFFF, expected) << lane << " " << i;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace launchgap::kernels

@@ -1,0 +1,48 @@
+// What the tests of a rung would notice: each slip of its list.
+#include "tests/ladder/mutants.h"
+
+#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+
+namespace launchgap::kernels {
+namespace {
+
+/// Whether the result differs, a fault is found, or there are bank conflicts, for some shape and
+/// order; also if it ends the process, or takes for ever.
+bool is_noticed(const Rung& rung, const RungKernel& mutant) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(signal, SIG_DFL);
+    for (const Shape& shape : rung.shapes) {
+      for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        emulated::BankConflicts conflicts;
+        if (!wrong(rung, mutant, shape, seed, &conflicts).empty() || !conflicts.empty()) _exit(1);
+      }
+    }
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+void expect_all_noticed(const std::string& name, const std::vector<Mutant>& mutants) {
+  EXPECT_GE(mutants.size(), 25u);
+  const Rung& own = rung(name);
+  EXPECT_FALSE(is_noticed(own, own.kernel)) << "without a slip";
+  for (const Mutant& mutant : mutants) EXPECT_TRUE(is_noticed(own, mutant.kernel)) << mutant.what;
+}
+
+TEST(Mutants, OfWmmaAreNoticed) {
+  expect_all_noticed("wmma", mutants_of_wmma());
+}
+TEST(Mutants, OfMmaAreNoticed) {
+  expect_all_noticed("mma", mutants_of_mma());
+}
+
+}  // namespace
+}  // namespace launchgap::kernels

@@ -1,0 +1,54 @@
+// The rungs' device code on the CPU, and the same product in exact arithmetic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/element.h"
+#include "kernels/matmul/emulated.h"
+
+namespace launchgap::kernels {
+
+struct Shape {
+  int m, n, k;
+};
+
+/// A rung's kernel, whatever its operands' type.
+using RungKernel = std::function<void(const void*, const void*, void*, int, int, int)>;
+
+template <class Element>
+RungKernel kernel_of(void (*kernel)(const Element*, const Element*, Element*, int, int, int)) {
+  return [kernel](const void* a, const void* b, void* c, int m, int n, int k) {
+    kernel(static_cast<const Element*>(a),
+           static_cast<const Element*>(b),
+           static_cast<Element*>(c),
+           m,
+           n,
+           k);
+  };
+}
+
+struct Rung {
+  std::string name;
+  ElementType type;
+  unsigned threads;
+  std::function<unsigned(Shape)> blocks;
+  std::vector<Shape> shapes;
+  RungKernel kernel;
+};
+
+const std::vector<Rung>& rungs();
+const Rung& rung(const std::string& name);
+
+/// What is wrong with the product of small integers, or empty: the Fault's words, or the first
+/// element that differs. `conflicts`, unless it is null, takes the launch's bank conflicts.
+std::string wrong(const Rung& rung,
+                  const RungKernel& kernel,
+                  Shape shape,
+                  std::uint64_t seed,
+                  emulated::BankConflicts* conflicts = nullptr);
+
+}  // namespace launchgap::kernels
