@@ -209,6 +209,7 @@ class Block {
   }
 
   void write(const void* address, std::size_t bytes, Place place, bool in_flight = false) {
+    check_alignment(address, std::bit_floor(std::min<std::size_t>(bytes, 16)), place);
     const int writer = static_cast<int>(running_);
     const unsigned now = own().barriers;
     for (Cell& cell : cells(address, bytes, place)) {

@@ -74,26 +74,57 @@ struct SharedMatrix {
 #endif
     elements[row * Pitch + column] = value;
   }
-  /// Several side by side, as one access.
-  template <class Several>
-  LAUNCHGAP_DEVICE void set_several(unsigned row,
-                                    unsigned column,
-                                    Several values LAUNCHGAP_AND_PLACE) {
-#ifdef LAUNCHGAP_EMULATED
-    emulated::write_shared(&elements[row * Pitch + column], sizeof(Several), place);
-#endif
-    *reinterpret_cast<Several*>(&elements[row * Pitch + column]) = values;
-  }
   LAUNCHGAP_DEVICE Type* address(unsigned row, unsigned column) {
     return &elements[row * Pitch + column];
   }
 };
 
-/// Elements of 16 bits that are read and written at once.
-struct alignas(16) Eight {
+/// 8 elements of 16 bits, which are read and written at once.
+struct Eight {
   unsigned words[4];
 };
 constexpr unsigned kEight = 8;
+
+#ifndef LAUNCHGAP_EMULATED
+/// As instructions want addresses in shared memory.
+__device__ inline unsigned shared_address(const void* generic) {
+  unsigned address;
+  asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }"
+      : "=r"(address)
+      : "l"(generic));
+  return address;
+}
+#endif
+
+/// From the GPU's memory; the address is a multiple of 16.
+LAUNCHGAP_DEVICE Eight load_eight(const Bits16* from LAUNCHGAP_AND_PLACE) {
+  Eight eight;
+#ifdef LAUNCHGAP_EMULATED
+  emulated::check_global(from, sizeof eight, sizeof eight, place);
+  eight = *reinterpret_cast<const Eight*>(from);
+#else
+  unsigned* w = eight.words;
+  asm volatile("ld.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+               : "l"(from));
+#endif
+  return eight;
+}
+/// Into shared memory; the address is a multiple of 16.
+LAUNCHGAP_DEVICE void store_eight(Bits16* shared, const Eight& eight LAUNCHGAP_AND_PLACE) {
+#ifdef LAUNCHGAP_EMULATED
+  emulated::write_shared(shared, sizeof eight, place);
+  *reinterpret_cast<Eight*>(shared) = eight;
+#else
+  const unsigned* w = eight.words;
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(shared_address(shared)),
+               "r"(w[0]),
+               "r"(w[1]),
+               "r"(w[2]),
+               "r"(w[3])
+               : "memory");
+#endif
+}
 
 // --- Formats of 16 bits ---
 
@@ -216,17 +247,6 @@ LAUNCHGAP_DEVICE void store(float* to, const Sums& sums, unsigned pitch LAUNCHGA
 }
 
 // --- Ampere: copies past the registers, and tensor cores by mma.sync ---
-
-#ifndef LAUNCHGAP_EMULATED
-/// As instructions want addresses in shared memory.
-__device__ inline unsigned shared_address(const void* generic) {
-  unsigned address;
-  asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }"
-      : "=r"(address)
-      : "l"(generic));
-  return address;
-}
-#endif
 
 /// Copies 16 bytes into shared memory, past the registers and L1, while the thread goes on
 /// (9.7.9.25.3.1). Both addresses are multiples of 16.

@@ -33,7 +33,7 @@ LAUNCHGAP_DEVICE void copy(Tile& to,
   const unsigned in_row = columns / kEight;
   for (unsigned i = block_thread(); i < rows * in_row; i += kThreads) {
     const unsigned row = i / (8 * in_row) * 8 + i % 8, column = i / 8 % in_row * kEight;
-    to.set_several(row, column, at(reinterpret_cast<const Eight*>(from + row * pitch + column), 0));
+    store_eight(to.address(row, column), load_eight(from + row * pitch + column));
   }
 }
 
