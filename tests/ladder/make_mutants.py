@@ -1,7 +1,7 @@
 """Writes a rung as many times as its list has slips, each with one of them: make_mutants.py RUNG.cu LIST OUTPUT.cpp
 
-A line of the list is `what | what stands there | what stands there then`, of which the second must be in the rung's code, and
-its first occurrence is replaced; `\\n` is a new line. An error of the list ends with what is wrong with it.
+A line of the list is `what | what stands there | what stands there then`. The second must be in the rung's code, and its
+first occurrence is replaced; `\\n` is a new line. An error of the list ends with what is wrong with it.
 """
 
 import pathlib
