@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -18,12 +19,20 @@ using kernels::Rung;
 class RungMatmul : public Matmul {
  public:
   RungMatmul(Device& device, Stream& stream, const MatmulShape& shape, const Rung& rung)
-      : stream_(stream), shape_(shape), rung_(rung), kernel_(device.load(*rung.kernel)) {}
+      : device_(device),
+        stream_(stream),
+        shape_(shape),
+        rung_(rung),
+        kernel_(device.load(*rung.kernel)) {}
 
   void enqueue(const Buffer& a, const Buffer& b, Buffer& c) override {
     const void *from_a = a.address(), *from_b = b.address();
     void* to = c.address();
     void* arguments[] = {&from_a, &from_b, &to, &shape_.m, &shape_.n, &shape_.k};
+    if (rung_.box_of_a > 0) {
+      arguments[0] = &map_of(a, shape_.m, shape_.k, rung_.box_of_a);
+      arguments[1] = &map_of(b, shape_.k, shape_.n, rung_.box_of_b);
+    }
     stream_.launch(*kernel_, kernels::launch_shape(rung_, shape_.m, shape_.n), arguments);
   }
   std::string method() const override {
@@ -31,10 +40,20 @@ class RungMatmul : public Matmul {
   }
 
  private:
+  /// Made once, since that is no part of a product.
+  Device::MatrixMap& map_of(const Buffer& matrix, int rows, int columns, unsigned box_rows) {
+    const auto [found, is_new] = maps_.try_emplace(matrix.address());
+    if (is_new)
+      found->second = device_.map_matrix(matrix, rows, columns, static_cast<int>(box_rows));
+    return found->second;
+  }
+
+  Device& device_;
   Stream& stream_;
   MatmulShape shape_;
   const Rung& rung_;
   std::unique_ptr<Kernel> kernel_;
+  std::map<const void*, Device::MatrixMap> maps_;
 };
 
 void check_shape(const Rung& rung, const MatmulShape& shape) {
@@ -48,14 +67,16 @@ void check_shape(const Rung& rung, const MatmulShape& shape) {
   if (std::max({shape.a_size(), shape.b_size(), shape.c_size()}) > kMost)
     throw Unsupported("a rung's matrices have at most {} elements", kMost);
   if (rung.edges) return;
-  const auto tile = static_cast<int>(rung.tile), depth = static_cast<int>(rung.depth);
-  if (shape.m % tile != 0 || shape.n % tile != 0 || shape.k % depth != 0)
+  const auto height = static_cast<int>(rung.height), width = static_cast<int>(rung.width);
+  const auto depth = static_cast<int>(rung.depth);
+  if (shape.m % height != 0 || shape.n % width != 0 || shape.k % depth != 0)
     throw Unsupported(
-        "rung {} computes {} x {} elements at a time by {} of the depth: {} x {} x {} "
-        "is no multiple of that",
+        "rung {} computes {} x {} elements at a time by {} of the depth: {} x {} x {} is no "
+        "multiple "
+        "of that",
         rung.name,
-        tile,
-        tile,
+        height,
+        width,
         depth,
         shape.m,
         shape.n,

@@ -50,7 +50,8 @@ const Registration matmul_ladder =
         .asks("What does a product cost in the idiom of each generation, beside the library's?")
         .axis("rung",
               "`naive`: a thread for each element; `tiles` (Kepler): through shared memory, and on "
-              "the host in blocks; `wmma` (Volta) and `mma` (Ampere): by tensor cores; `library`: "
+              "the host in blocks; `wmma` (Volta), `mma` (Ampere) and `wgmma` (Hopper): by tensor "
+              "cores; `library`: "
               "the device's own (kernels/matmul)",
               rungs_of)
         .size_axis("size", "rows and columns of the square matrices", rung_sizes, kLargestRungSide)

@@ -8,10 +8,12 @@
 
 namespace launchgap::kernels {
 
-/// A one-dimensional grid: `blocks` blocks of `threads` threads.
+/// A one-dimensional grid: `blocks` blocks of `threads` threads, each with so much shared memory
+/// beside what the kernel has by itself.
 struct LaunchShape {
   unsigned blocks = 1;
   unsigned threads = 1;
+  unsigned shared_bytes = 0;
 };
 
 struct KernelDescription {
@@ -23,7 +25,9 @@ struct KernelDescription {
   /// Where there is no portable form: the least compute capability, as 90 for 9.0, that runs it in
   /// the native one. 0: both forms.
   int native_from = 0;
-  int needs = 0;  // the least compute capability that runs any form; 0: all do
+  int needs = 0;              // the least compute capability that runs any form; 0: all do
+  bool no_later = false;      // and no later one does: code for one architecture alone (sm_90a)
+  unsigned shared_bytes = 0;  // the most that a launch asks for
 };
 
 }  // namespace launchgap::kernels

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/core/cpus.h"
+#include "harness/core/errors.h"
 #include "harness/device/facts.h"
 #include "kernels/kernel.h"
 
@@ -173,6 +174,20 @@ class Device {
   virtual std::unique_ptr<Graph> capture(Stream& stream, const std::function<void()>& work) = 0;
   virtual std::unique_ptr<ExecutableGraph> instantiate(const Graph& graph) = 0;
   virtual std::unique_ptr<NullLauncher> runtime_launcher(RuntimeApi api) = 0;
+
+  /// A matrix in the device's memory, as kernels take it of which memory hardware brings boxes
+  /// (TMA): the bytes of the parameter.
+  struct MatrixMap {
+    alignas(64) std::uint64_t opaque[16] = {};
+  };
+  /// Of bfloat16, rows without gaps; boxes have so many rows of 64 elements, with the 128-byte
+  /// swizzle. Throws Unsupported where the device or its driver has no such maps.
+  virtual MatrixMap map_matrix(const Buffer& /*matrix*/,
+                               int /*rows*/,
+                               int /*columns*/,
+                               int /*box_rows*/) {
+    throw Unsupported("devices of this kind bring no boxes of a matrix");
+  }
 
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;
   /// Host memory that kernels can read and write while the host does. It is pinned: a GPU copies

@@ -7,6 +7,7 @@
 #include "harness/summary/cliffs.h"
 #include "harness/summary/equal_bits.h"
 #include "harness/summary/fallback.h"
+#include "harness/summary/ladder.h"
 #include "harness/summary/layout_kernels.h"
 #include "harness/summary/merged_findings.h"
 #include "harness/summary/night_findings.h"
@@ -55,6 +56,7 @@ std::vector<Finding> all_findings(const TableInputs& inputs) {
   add(layout_findings(session));
   add(bits_findings(session));
   add(skew_findings(session));
+  add(ladder_findings(session, inputs.rows));
   add(cliff_findings(session));
   add(causes(session));
   add(advice(session, inputs.rows));

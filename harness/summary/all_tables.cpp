@@ -244,6 +244,7 @@ const std::vector<Table>& all_tables() {
       bits_table(),
       cliffs_table(),
       skew_table(),
+      ladder_table(),
       gap_devices_table(),
       gap_ratios_table(),
       gap_recorded_table(),

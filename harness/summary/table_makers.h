@@ -29,6 +29,9 @@ Table bits_table();
 // skew.cpp: which of several devices keeps the others waiting
 Table skew_table();
 
+// ladder.cpp: one product in the idiom of each generation
+Table ladder_table();
+
 // cliffs.cpp: sizes that take longer than larger ones
 Table cliffs_table();
 

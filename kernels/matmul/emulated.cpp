@@ -1,6 +1,9 @@
 #include "kernels/matmul/emulated.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <limits>
 
 #include "kernels/element.h"
 #include "kernels/matmul/emulated_block.h"
@@ -35,7 +38,7 @@ void check_global(const void* address, std::size_t bytes, std::size_t alignment,
   current->check_global(address, bytes, alignment, place);
 }
 void* shared_memory(const void* variable, std::size_t bytes) {
-  return current->shared_memory(variable, bytes);
+  return current->memory().variable(variable, bytes);
 }
 void read_shared(const void* address, std::size_t bytes, Place place) {
   current->read(address, bytes, current->thread(), place);
@@ -51,8 +54,8 @@ void copy_async(void* shared, const void* global, Place place) {
 void commit_copies() {
   current->commit_copies();
 }
-void wait_for_copies(unsigned groups, Place place) {
-  current->wait_for_copies(groups, place);
+void wait_for_copies(unsigned groups) {
+  current->wait_for_copies(groups);
 }
 
 std::uint16_t to_half(float value) {
@@ -98,11 +101,11 @@ template <class Element>
 void check_matrix(const std::array<Matrix*, kWarpSize>& lanes, Place place) {
   for (const Matrix* lane : lanes) {
     if (lane->memory != lanes[0]->memory || lane->pitch != lanes[0]->pitch)
-      current->fail("{}: the lanes of a warp name different matrices", text_of(place));
+      fail("{}: the lanes of a warp name different matrices", text_of(place));
   }
   if (reinterpret_cast<std::uintptr_t>(lanes[0]->memory) % 32 != 0 ||
       lanes[0]->pitch * sizeof(Element) % 16 != 0)
-    current->fail("{}: a matrix is aligned to 32 bytes, and its rows to 16", text_of(place));
+    fail("{}: a matrix is aligned to 32 bytes, and its rows to 16", text_of(place));
 }
 
 std::array<float, kElements> matrix_of(const std::array<const unsigned*, kWarpSize>& lanes) {
@@ -218,6 +221,195 @@ void multiply_bfloats(float (&sums)[4],
         for (unsigned k = 0; k < kDepth; ++k)
           lanes[lane]->sums[r] += left[row][k] * right[k][column];
       }
+    }
+  });
+}
+
+// --- TMA and mbarriers ---
+
+void Box::bring(std::byte* shared_memory, std::size_t offset) const {
+  constexpr unsigned kColumns = 64;
+  for (unsigned row = 0; row < rows; ++row) {
+    for (unsigned column = 0; column < kColumns; ++column) {
+      const long long from_row = y + static_cast<long long>(row);
+      const long long from_column = x + static_cast<long long>(column);
+      const bool inside = from_row >= 0 && from_row < height && from_column >= 0 &&
+                          from_column < static_cast<long long>(width);
+      const std::uint16_t value = inside ? matrix[from_row * width + from_column] : 0;
+      const std::size_t to = swizzled(offset + 128 * row + 2 * column);
+      std::memcpy(shared_memory + to, &value, sizeof value);
+    }
+  }
+}
+
+TensorMap make_tensor_map(const std::uint16_t* matrix,
+                          unsigned height,
+                          unsigned width,
+                          unsigned rows) {
+  TensorMap map;
+  map.opaque[0] = reinterpret_cast<std::uintptr_t>(matrix);
+  map.opaque[1] = height;
+  map.opaque[2] = width;
+  map.opaque[3] = rows;
+  return map;
+}
+
+unsigned shared_offset(const void* address) {
+  return static_cast<unsigned>(current->memory().offset_of(address));
+}
+void init_mbarrier(void* mbarrier, unsigned count, Place place) {
+  current->init_mbarrier(mbarrier, count, place);
+}
+void fence_mbarriers() {
+  current->fence_mbarriers();
+}
+void arrive(void* mbarrier, std::size_t bytes, Place place) {
+  current->arrive(mbarrier, bytes, place);
+}
+void wait_for_mbarrier(void* mbarrier, unsigned parity, Place place) {
+  current->wait_for_mbarrier(mbarrier, parity, place);
+}
+void copy_box(void* shared, const TensorMap& map, int x, int y, void* mbarrier, Place place) {
+  Box box;
+  box.matrix = reinterpret_cast<const std::uint16_t*>(map.opaque[0]);
+  box.height = static_cast<unsigned>(map.opaque[1]);
+  box.width = static_cast<unsigned>(map.opaque[2]);
+  box.rows = static_cast<unsigned>(map.opaque[3]);
+  box.x = x;
+  box.y = y;
+  current->check_global(box.matrix, std::size_t{2} * box.height * box.width, 16, place);
+  current->copy_box(shared, box, mbarrier, place);
+}
+
+// --- wgmma ---
+
+namespace {
+
+/// An operand in shared memory, as its descriptor has it (9.7.15.5.1.2.2).
+struct OperandInShared {
+  std::size_t begin, leading, stride;
+
+  explicit OperandInShared(std::uint64_t descriptor, Place place)
+      : begin((descriptor & 0x3FFF) << 4),
+        leading((descriptor >> 16 & 0x3FFF) << 4),
+        stride((descriptor >> 32 & 0x3FFF) << 4) {
+    if (descriptor >> 62 != 1 || (descriptor >> 49 & 7) != 0)
+      fail("{}: an operand has no 128-byte swizzle, or another base", text_of(place));
+  }
+  /// Of A, whose rows lie along the depth: 8 rows of 128 bytes, and the next 8 a stride further.
+  std::size_t along_depth(unsigned row, unsigned k) const {
+    return swizzled(begin + row / 8 * stride + row % 8 * 128 + 2 * k);
+  }
+  /// Of B, whose rows lie along n: 64 columns of 8 rows, the next 8 rows a stride further, and the
+  /// next 64 columns a leading dimension.
+  std::size_t along_columns(unsigned k, unsigned column) const {
+    return swizzled(begin + column / 64 * leading + k / 8 * stride + k % 8 * 128 + column % 64 * 2);
+  }
+};
+
+float bfloat_at(std::size_t offset, Place place) {
+  const std::byte* const at = current->memory().begin() + offset;
+  current->read(at, 2, current->thread(), place);
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, at, sizeof bits);
+  return Bf16::to(bits);
+}
+
+/// Of a warp of the group: 16 rows of the sums.
+void multiply_rows(const std::array<float*, kWarpSize>& sums,
+                   unsigned warp,
+                   unsigned columns,
+                   const OperandInShared& a,
+                   const OperandInShared& b,
+                   Place place) {
+  constexpr unsigned kRows = 16, kDepth = 16;
+  std::vector<float> left(kRows * kDepth), right(kDepth * columns);
+  for (unsigned row = 0; row < kRows; ++row) {
+    for (unsigned k = 0; k < kDepth; ++k)
+      left[row * kDepth + k] = bfloat_at(a.along_depth(kRows * warp + row, k), place);
+  }
+  for (unsigned k = 0; k < kDepth; ++k) {
+    for (unsigned column = 0; column < columns; ++column)
+      right[k * columns + column] = bfloat_at(b.along_columns(k, column), place);
+  }
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    for (unsigned i = 0; i < columns / 2; ++i) {
+      const unsigned row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      for (unsigned k = 0; k < kDepth; ++k)
+        sums[lane][i] += left[row * kDepth + k] * right[k * columns + column];
+    }
+  }
+}
+
+struct Nothing {};
+
+}  // namespace
+
+void fence_group(Place place) {
+  together<Nothing>(
+      "wgmma.fence", {}, place, [](auto&) { current->warp_group_work().fenced = true; });
+}
+
+void multiply_in_group(float* sums,
+                       unsigned columns,
+                       std::uint64_t a,
+                       std::uint64_t b,
+                       Place place) {
+  struct Product {
+    float* sums;
+    std::uint64_t a, b;
+  };
+  together<Product>("wgmma.mma_async", {sums, a, b}, place, [&](auto& lanes) {
+    WarpGroupWork& work = current->warp_group_work();
+    if (!work.fenced) fail("{}: no wgmma.fence is before it", text_of(place));
+    std::array<float*, kWarpSize> of_lanes{};
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+      if (lanes[lane]->a != a || lanes[lane]->b != b)
+        fail("{}: the lanes of a warp name different operands", text_of(place));
+      of_lanes[lane] = lanes[lane]->sums;
+    }
+    current->expect_same_in_group(2 * work.issued, a, place);
+    current->expect_same_in_group(2 * work.issued + 1, b, place);
+    ++work.issued;
+    // What is in the sums is kept aside until they are waited for.
+    const bool first = work.uncommitted.empty() && work.groups.empty();
+    if (first) {
+      for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+        work.kept[lane].assign(of_lanes[lane], of_lanes[lane] + columns / 2);
+        std::fill_n(of_lanes[lane], columns / 2, std::numeric_limits<float>::quiet_NaN());
+      }
+      work.sums = of_lanes;
+    }
+    const unsigned warp = current->thread() / kWarpSize % 4;
+    work.uncommitted.push_back(
+        [=, &work, one = OperandInShared(a, place), other = OperandInShared(b, place)] {
+          std::array<float*, kWarpSize> into{};
+          for (unsigned lane = 0; lane < kWarpSize; ++lane) into[lane] = work.kept[lane].data();
+          multiply_rows(into, warp, columns, one, other, place);
+        });
+  });
+}
+
+void commit_group(Place place) {
+  together<Nothing>("wgmma.commit_group", {}, place, [](auto&) {
+    WarpGroupWork& work = current->warp_group_work();
+    work.groups.push_back(std::exchange(work.uncommitted, {}));
+  });
+}
+
+void wait_for_group(unsigned groups, Place place) {
+  together<Nothing>("wgmma.wait_group", {}, place, [&](auto&) {
+    WarpGroupWork& work = current->warp_group_work();
+    while (work.groups.size() > groups) {
+      for (const auto& product : work.groups.front()) product();
+      work.groups.pop_front();
+    }
+    current->join_lanes();
+    if (!work.groups.empty() || !work.uncommitted.empty()) return;
+    work.fenced = false;
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+      std::ranges::copy(work.kept[lane], work.sums[lane]);
+      work.kept[lane].clear();
     }
   });
 }

@@ -73,7 +73,51 @@ void write_shared(const void* address, std::size_t bytes, Place place);
 void copy_async(void* shared, const void* global, Place place);
 void commit_copies();
 /// Until no more than so many groups, the last ones, are on their way.
-void wait_for_copies(unsigned groups, Place place);
+void wait_for_copies(unsigned groups);
+
+/// A part of a matrix in memory, as TMA brings it: `rows` rows of 128 bytes, of which the pieces of
+/// 16 bytes are exchanged by the row (128-byte swizzle); 0 beyond the matrix.
+struct Box {
+  const std::uint16_t* matrix = nullptr;
+  unsigned height = 0, width = 0;  // of the matrix, in elements
+  unsigned rows = 0;
+  int x = 0, y = 0;
+
+  std::size_t bytes() const { return std::size_t{128} * rows; }
+  void bring(std::byte* shared_memory, std::size_t offset) const;
+};
+
+/// Where an offset in shared memory is with the 128-byte swizzle.
+constexpr std::size_t swizzled(std::size_t offset) {
+  return offset ^ (offset >> 7 & 7) << 4;
+}
+
+/// A tensor map, in the 128 bytes that a GPU's has.
+struct TensorMap {
+  alignas(64) std::uint64_t opaque[16] = {};
+};
+TensorMap make_tensor_map(const std::uint16_t* matrix,
+                          unsigned height,
+                          unsigned width,
+                          unsigned rows);
+
+unsigned shared_offset(const void* address);
+void init_mbarrier(void* mbarrier, unsigned count, Place place);
+void fence_mbarriers();
+/// Also says that so many bytes come.
+void arrive(void* mbarrier, std::size_t bytes, Place place);
+void wait_for_mbarrier(void* mbarrier, unsigned parity, Place place);
+void copy_box(void* shared, const TensorMap& map, int x, int y, void* mbarrier, Place place);
+
+// wgmma: a group of four warps. Sums are NaN until they were waited for.
+void fence_group(Place place);
+void multiply_in_group(float* sums,
+                       unsigned columns,
+                       std::uint64_t a,
+                       std::uint64_t b,
+                       Place place);
+void commit_group(Place place);
+void wait_for_group(unsigned groups, Place place);
 
 std::uint16_t to_half(float value);
 unsigned to_bfloats(float first, float second);

@@ -22,25 +22,16 @@
 
 #include <fmt/format.h>
 
-#include "kernels/matmul/emulated.h"
+#include "kernels/matmul/emulated_memory.h"
 
 namespace launchgap::kernels::emulated {
 
-inline constexpr std::size_t kSharedBytes = 227 << 10, kCellBytes = 2, kStackBytes = 64 << 10;
-inline constexpr std::size_t kBanks = 32, kBankBytes = 4, kPhaseBytes = kBanks * kBankBytes;
-inline constexpr int kNobody = -1, kSeveral = -2;
+inline constexpr std::size_t kStackBytes = 64 << 10, kAsyncBytes = 16;
+inline constexpr unsigned kMostWarps = 12, kMostMbarriers = 16;
 
 struct Copy {
   std::byte* to;
   const std::byte* from;
-};
-inline constexpr std::size_t kCopyBytes = 16;
-
-/// Of two bytes of shared memory: who wrote and read them last, and before which barrier.
-struct Cell {
-  int writer = kNobody, reader = kNobody;
-  unsigned written_at = 0, read_at = 0;
-  bool in_flight = false;
 };
 
 struct Access {
@@ -48,12 +39,39 @@ struct Access {
   Place place;
 };
 
+/// A barrier in shared memory that counts arrivals, and bytes that copies bring.
+struct Mbarrier {
+  unsigned count = 0, missing = 0;  // arrivals of a phase, and of this one those to come
+  long long missing_bytes = 0;
+  unsigned phases = 0;  // that are over
+  Clock arrived, over;  // what those had seen that have arrived, and of the phases that are over
+  unsigned who = 0;     // whose writes its copies are
+  bool fenced = false;  // the copies' hardware sees it
+};
+
+/// A part of a matrix on its way, by TMA.
+struct BoxCopy {
+  std::byte* to;
+  Box from;
+  Mbarrier* mbarrier;
+};
+
+/// What a warp has issued of wgmma, and not waited for.
+struct WarpGroupWork {
+  std::vector<std::function<void()>> uncommitted;
+  std::deque<std::vector<std::function<void()>>> groups;
+  std::size_t issued = 0;
+  bool fenced = false;
+  std::array<float*, kWarpSize> sums{};            // of each lane, NaN meanwhile
+  std::array<std::vector<float>, kWarpSize> kept;  // what they will be
+};
+
 struct Thread {
-  enum class State { ready, at_barrier, in_warp, done };
+  enum class State { ready, at_barrier, at_mbarrier, in_warp, done };
 
   State state = State::ready;
-  unsigned barriers = 0;  // that it has passed
-  Place place;            // where it waits
+  Clock clock;
+  Place place;  // where it waits
   const char* instruction = nullptr;
   void* brought = nullptr;
   std::vector<Copy> uncommitted;
@@ -62,11 +80,6 @@ struct Thread {
   ucontext_t context{};
   std::unique_ptr<std::byte[]> stack;
 };
-
-inline std::string text_of(const Place& place) {
-  const std::string file = place.file_name();
-  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), place.line());
-}
 
 class Block;
 /// The one that runs.
@@ -87,17 +100,14 @@ class Block {
         random_(seed),
         threads_(threads),
         ready_(threads / kWarpSize, ~0u),
-        memory_(
-            static_cast<std::byte*>(std::aligned_alloc(1024, (kSharedBytes + 1023) / 1024 * 1024)),
-            &std::free),
-        cells_(kSharedBytes / kCellBytes) {
-    std::memset(memory_.get(), 0xFF, kSharedBytes);
-  }
+        memory_(threads) {}
 
   void run() {
     current = this;
     for (unsigned i = 0; i < threads_.size(); ++i) {
       Thread& thread = threads_[i];
+      thread.clock.assign(threads_.size() + kMostMbarriers, 0);
+      thread.clock[i] = 1;
       thread.stack = std::make_unique<std::byte[]>(kStackBytes);
       getcontext(&thread.context);
       thread.context.uc_stack.ss_sp = thread.stack.get();
@@ -105,7 +115,7 @@ class Block {
       thread.context.uc_link = &scheduler_;
       makecontext(&thread.context, &Block::begin, 0);
     }
-    while (const std::optional<unsigned> next = choose()) {
+    while (const std::optional<unsigned> next = choose_or_deliver()) {
       running_ = *next;
       swapcontext(&scheduler_, &threads_[running_].context);
       if (failure_) break;
@@ -129,9 +139,12 @@ class Block {
         compare_accesses(warp);
         ready_[warp] = ~0u;
       }
-      for (Thread& one : threads_) {
-        one.state = Thread::State::ready;
-        ++one.barriers;
+      Clock all_seen = threads_.front().clock;
+      for (const Thread& one : threads_) join(all_seen, one.clock);
+      for (unsigned i = 0; i < threads_.size(); ++i) {
+        threads_[i].state = Thread::State::ready;
+        threads_[i].clock = all_seen;
+        ++threads_[i].clock[i];
       }
     }
     leave();
@@ -179,79 +192,31 @@ class Block {
     fail("{}: thread {} of block {} accesses what is no operand", text_of(place), running_, index_);
   }
 
-  void* shared_memory(const void* variable, std::size_t bytes) {
-    const auto [found, is_new] = variables_.try_emplace(variable, used_);
-    if (is_new) {
-      used_ += (bytes + kPhaseBytes - 1) / kPhaseBytes * kPhaseBytes;
-      if (used_ > kSharedBytes) fail("{} bytes of shared memory are more than a block has", used_);
-    }
-    return memory_.get() + found->second;
-  }
-
-  /// By lane `reader` of the running one's block.
+  SharedMemory& memory() { return memory_; }
   void read(const void* address, std::size_t bytes, unsigned reader, Place place) {
-    const unsigned now = threads_[reader].barriers;
-    for (Cell& cell : cells(address, bytes, place)) {
-      if (cell.in_flight)
-        fail("{}: thread {} reads what a copy has not brought", text_of(place), reader);
-      if (cell.writer == kNobody)
-        fail("{}: thread {} reads shared memory that nobody wrote", text_of(place), reader);
-      if (cell.writer != static_cast<int>(reader) && cell.written_at == now)
-        fail("{}: thread {} reads what thread {} wrote, and no barrier is between them",
-             text_of(place),
-             reader,
-             cell.writer);
-      const bool alone =
-          cell.read_at != now || cell.reader == kNobody || cell.reader == static_cast<int>(reader);
-      cell.reader = alone ? static_cast<int>(reader) : kSeveral;
-      cell.read_at = now;
-    }
+    memory_.read(address, bytes, reader, threads_[reader].clock, place);
   }
-
-  void write(const void* address, std::size_t bytes, Place place, bool in_flight = false) {
-    check_alignment(address, std::bit_floor(std::min<std::size_t>(bytes, 16)), place);
-    const int writer = static_cast<int>(running_);
-    const unsigned now = own().barriers;
-    for (Cell& cell : cells(address, bytes, place)) {
-      if (cell.in_flight && !(in_flight && cell.writer == writer))
-        fail("{}: thread {} writes where a copy is on its way to", text_of(place), writer);
-      if (cell.writer != kNobody && cell.writer != writer && cell.written_at == now)
-        fail("{}: threads {} and {} write the same, and no barrier is between them",
-             text_of(place),
-             writer,
-             cell.writer);
-      if (cell.reader != kNobody && cell.reader != writer && cell.read_at == now)
-        fail("{}: thread {} writes what {} reads, and no barrier is between them",
-             text_of(place),
-             writer,
-             cell.reader == kSeveral ? "another" : fmt::format("thread {}", cell.reader));
-      cell.writer = writer;
-      cell.written_at = now;
-      cell.in_flight = in_flight;
-    }
+  void write(const void* address, std::size_t bytes, Place place) {
+    memory_.write(address, bytes, running_, own().clock, place);
   }
 
   void note(const void* address, std::size_t bytes, Place place) {
-    own().accesses.push_back({offset_of(address), bytes, place});
+    own().accesses.push_back({memory_.offset_of(address), bytes, place});
   }
 
   void copy_async(void* shared, const void* global, Place place) {
-    check_alignment(shared, kCopyBytes, place);
-    check_global(global, kCopyBytes, kCopyBytes, place);
-    write(shared, kCopyBytes, place, true);
-    std::memset(shared, 0xFF, kCopyBytes);
+    check_alignment(shared, kAsyncBytes, place);
+    check_global(global, kAsyncBytes, kAsyncBytes, place);
+    memory_.expect_copy(shared, kAsyncBytes, running_, own().clock, place);
     own().uncommitted.push_back(
         {static_cast<std::byte*>(shared), static_cast<const std::byte*>(global)});
   }
   void commit_copies() { own().groups.push_back(std::exchange(own().uncommitted, {})); }
-  void wait_for_copies(unsigned groups, Place place) {
+  void wait_for_copies(unsigned groups) {
     while (own().groups.size() > groups) {
       for (const Copy& copy : own().groups.front()) {
-        for (Cell& cell : cells(copy.to, kCopyBytes, place)) {
-          cell.in_flight = false;
-          cell.written_at = own().barriers;
-        }
-        std::memcpy(copy.to, copy.from, kCopyBytes);
+        memory_.arrived(copy.to, kAsyncBytes, running_, own().clock[running_]);
+        std::memcpy(copy.to, copy.from, kAsyncBytes);
       }
       own().groups.pop_front();
     }
@@ -269,7 +234,7 @@ class Block {
     for (std::size_t first = 0; first < rows.size(); first += kAtOnce) {
       std::vector<std::size_t> offsets;
       for (const void* row : rows.subspan(first, std::min(kAtOnce, rows.size() - first)))
-        offsets.push_back(offset_of(row));
+        offsets.push_back(memory_.offset_of(row));
       note_conflict(offsets, kRowBytes, place);
     }
   }
@@ -284,9 +249,67 @@ class Block {
     return order;
   }
 
-  template <class... Values>
-  [[noreturn]] void fail(fmt::format_string<Values...> format, Values&&... values) const {
-    throw Fault(fmt::format(format, std::forward<Values>(values)...));
+  // --- mbarriers, and copies of boxes that they count ---
+
+  void init_mbarrier(void* at, unsigned count, Place place) {
+    write(at, sizeof(std::uint64_t), place);
+    Mbarrier& made = mbarriers_[at];
+    made = Mbarrier();
+    made.count = made.missing = count;
+    made.arrived = made.over = Clock(threads_.size() + kMostMbarriers, 0);
+    made.who = static_cast<unsigned>(threads_.size() + mbarriers_.size() - 1);
+    if (mbarriers_.size() > kMostMbarriers) fail("{}: too many mbarriers", text_of(place));
+  }
+  void fence_mbarriers() {
+    for (auto& [at, mbarrier] : mbarriers_) mbarrier.fenced = true;
+  }
+  void arrive(void* at, std::size_t bytes, Place place) {
+    Mbarrier& mbarrier = mbarrier_at(at, place);
+    if (mbarrier.missing == 0)
+      fail("{}: thread {} arrives at an mbarrier where all have", text_of(place), running_);
+    join(mbarrier.arrived, own().clock);
+    ++own().clock[running_];
+    mbarrier.missing_bytes += static_cast<long long>(bytes);
+    --mbarrier.missing;
+    end_phase_if_over(mbarrier);
+    leave();
+  }
+  void wait_for_mbarrier(void* at, unsigned parity, Place place) {
+    Mbarrier& mbarrier = mbarrier_at(at, place);
+    while (mbarrier.phases % 2 == parity) {
+      wait(Thread::State::at_mbarrier, "an mbarrier", place);
+      own().brought = &mbarrier;
+      leave();
+    }
+    join(own().clock, mbarrier.over);
+    leave();
+  }
+  /// It arrives when nobody can go on without it, or earlier by chance.
+  void copy_box(void* to, const Box& from, void* at, Place place) {
+    constexpr std::size_t kBoxAlignment = 128;
+    Mbarrier& mbarrier = mbarrier_at(at, place);
+    if (!mbarrier.fenced)
+      fail("{}: a copy is to arrive at an mbarrier that it cannot see yet", text_of(place));
+    check_alignment(to, kBoxAlignment, place);
+    memory_.expect_copy(to, from.bytes(), running_, own().clock, place);
+    boxes_.push_back({static_cast<std::byte*>(to), from, &mbarrier});
+  }
+
+  // --- wgmma ---
+
+  WarpGroupWork& warp_group_work() { return work_[running_ / kWarpSize]; }
+  /// What the warps of a group name must be the same; the first to come says what.
+  void expect_same_in_group(std::size_t number, std::uint64_t named, Place place) {
+    const auto [found, is_new] = named_.try_emplace({running_ / (4 * kWarpSize), number}, named);
+    if (found->second != named)
+      fail("{}: the warps of a group name different operands", text_of(place));
+  }
+  /// What a lane has seen, all of its warp have.
+  void join_lanes() {
+    const unsigned first = running_ / kWarpSize * kWarpSize;
+    Clock all = threads_[first].clock;
+    for (unsigned lane = 1; lane < kWarpSize; ++lane) join(all, threads_[first + lane].clock);
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) threads_[first + lane].clock = all;
   }
 
  private:
@@ -312,6 +335,46 @@ class Block {
   /// Others have their turn, also where this thread could go on.
   void leave() { swapcontext(&own().context, &scheduler_); }
 
+  Mbarrier& mbarrier_at(void* at, Place place) {
+    const auto found = mbarriers_.find(at);
+    if (found == mbarriers_.end())
+      fail("{}: thread {} uses an mbarrier that is none", text_of(place), running_);
+    read(at, sizeof(std::uint64_t), running_, place);
+    return found->second;
+  }
+  void end_phase_if_over(Mbarrier& mbarrier) {
+    if (mbarrier.missing > 0 || mbarrier.missing_bytes != 0) return;
+    ++mbarrier.phases;
+    mbarrier.missing = mbarrier.count;
+    join(mbarrier.over, mbarrier.arrived);
+    for (unsigned i = 0; i < threads_.size(); ++i) {
+      Thread& one = threads_[i];
+      if (one.state != Thread::State::at_mbarrier || one.brought != &mbarrier) continue;
+      one.state = Thread::State::ready;
+      ready_[i / kWarpSize] |= 1u << i % kWarpSize;
+    }
+  }
+  void deliver(std::size_t which) {
+    const BoxCopy copy = boxes_[which];
+    boxes_.erase(boxes_.begin() + static_cast<std::ptrdiff_t>(which));
+    Mbarrier& mbarrier = *copy.mbarrier;
+    const unsigned now = ++mbarrier.arrived[mbarrier.who];
+    copy.from.bring(memory_.begin(), memory_.offset_of(copy.to));
+    memory_.arrived(copy.to, copy.from.bytes(), mbarrier.who, now);
+    mbarrier.missing_bytes -= static_cast<long long>(copy.from.bytes());
+    end_phase_if_over(mbarrier);
+  }
+  std::optional<unsigned> choose_or_deliver() {
+    constexpr unsigned kEarly = 512;
+    if (!boxes_.empty() && random_() % kEarly == 0) deliver(random_() % boxes_.size());
+    std::optional<unsigned> next = choose();
+    while (!next && !boxes_.empty()) {
+      deliver(random_() % boxes_.size());
+      next = choose();
+    }
+    return next;
+  }
+
   std::optional<unsigned> choose() {
     std::vector<unsigned> warps;
     for (unsigned warp = 0; warp < ready_.size(); ++warp) {
@@ -333,6 +396,9 @@ class Block {
       const Thread& thread = threads_[i];
       if (thread.state != Thread::State::done)
         fail("thread {} waits for ever at {} ({})", i, thread.instruction, text_of(thread.place));
+      const WarpGroupWork& work = work_[i / kWarpSize];
+      if (!work.uncommitted.empty() || !work.groups.empty())
+        fail("warp {} ends with wgmma that it has not waited for", i / kWarpSize);
       if (!thread.uncommitted.empty() || !thread.groups.empty()) {
         const bool empty =
             thread.uncommitted.empty() &&
@@ -340,20 +406,6 @@ class Block {
         if (!empty) fail("thread {} ends with copies on their way", i);
       }
     }
-  }
-
-  std::size_t offset_of(const void* address) const {
-    return static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.get());
-  }
-  std::span<Cell> cells(const void* address, std::size_t bytes, Place place) {
-    const std::size_t offset = offset_of(address);
-    if (offset + bytes > used_)
-      fail("{}: thread {} accesses what is not shared memory", text_of(place), running_);
-    return std::span(cells_).subspan(offset / kCellBytes, (bytes + kCellBytes - 1) / kCellBytes);
-  }
-  void check_alignment(const void* address, std::size_t alignment, Place place) const {
-    if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0)
-      fail("{}: an address is not aligned to {} bytes", text_of(place), alignment);
   }
 
   /// The n-th accesses of a warp's lanes, if all are at one place, are one instruction.
@@ -373,21 +425,8 @@ class Block {
     for (Thread& lane : lanes) lane.accesses.clear();
   }
 
-  /// How many words of one bank differ, of the accesses at once; wide ones come in parts.
   void note_conflict(const std::vector<std::size_t>& offsets, std::size_t bytes, Place place) {
-    const std::size_t at_once = std::max<std::size_t>(1, kPhaseBytes / std::max(bytes, kBankBytes));
-    std::size_t ways = 1;
-    for (std::size_t first = 0; first < offsets.size(); first += at_once) {
-      std::array<std::vector<std::size_t>, kBanks> words;
-      for (std::size_t i = first; i < std::min(first + at_once, offsets.size()); ++i) {
-        for (std::size_t at = offsets[i]; at < offsets[i] + bytes; at += kBankBytes) {
-          const std::size_t word = at / kBankBytes;
-          std::vector<std::size_t>& of_bank = words[word % kBanks];
-          if (std::ranges::find(of_bank, word) == of_bank.end()) of_bank.push_back(word);
-        }
-      }
-      for (const auto& of_bank : words) ways = std::max(ways, of_bank.size());
-    }
+    const std::size_t ways = ways_of(offsets, bytes);
     if (ways > 1) ++conflicts_[fmt::format("{}: {}-way", text_of(place), ways)];
   }
 
@@ -398,11 +437,12 @@ class Block {
   std::mt19937_64 random_;
   std::vector<Thread> threads_;
   std::vector<unsigned> ready_;  // of each warp the lanes that can go on
-  std::unique_ptr<std::byte, decltype(&std::free)> memory_;
-  std::size_t used_ = 0;
-  std::map<const void*, std::size_t> variables_;
+  SharedMemory memory_;
   std::map<unsigned, std::vector<unsigned>> orders_;
-  std::vector<Cell> cells_;
+  std::map<const void*, Mbarrier> mbarriers_;
+  std::vector<BoxCopy> boxes_;
+  std::array<WarpGroupWork, kMostWarps> work_;
+  std::map<std::pair<unsigned, std::size_t>, std::uint64_t> named_;
   ucontext_t scheduler_{};
   std::exception_ptr failure_;
 };

@@ -62,15 +62,38 @@ const KernelDescription mma_kernel{"launchgap_matmul_mma",
                                    80,
                                    80};
 
-constexpr std::array<Rung, 4> kRungs = {
+constexpr std::size_t kTensorMapBytes = 128;
+constexpr std::size_t kParametersWithMaps[] =
+    {kTensorMapBytes, kTensorMapBytes, sizeof(void*), sizeof(int), sizeof(int), sizeof(int)};
+/// Four stages of boxes of A and B, and two mbarriers for each.
+constexpr unsigned kWgmmaSharedBytes = 4 * (128 * 64 + 256 * 64) * 2 + 2 * 4 * 8;
+
+/// The same, of matrices that tensor maps name.
+void blocked_with_maps(void* const* arguments, LaunchShape shape) {
+  const void *a = mapped_matrix(arguments[0]), *b = mapped_matrix(arguments[1]);
+  void* const pointers[] = {&a, &b, arguments[2], arguments[3], arguments[4], arguments[5]};
+  blocked<ElementType::bf16>(pointers, shape);
+}
+const KernelDescription wgmma_kernel{"launchgap_matmul_wgmma",
+                                     kParametersWithMaps,
+                                     blocked_with_maps,
+                                     90,
+                                     90,
+                                     true,
+                                     kWgmmaSharedBytes};
+
+constexpr std::array<Rung, 5> kRungs = {
     {{"naive",
       &naive_kernel,
       ElementType::fp32,
       "fp32",
       128,
       0,
+      0,
       true,
       1,
+      0,
+      0,
       "a thread for each element, from memory",
       0.08},
      {"tiles",
@@ -79,8 +102,11 @@ constexpr std::array<Rung, 4> kRungs = {
       "fp32",
       256,
       64,
+      64,
       true,
       1,
+      0,
+      0,
       "Kepler: tiles in shared memory; on the host blocks that its caches hold",
       0.5},
      {"wmma",
@@ -89,8 +115,11 @@ constexpr std::array<Rung, 4> kRungs = {
       "fp16",
       128,
       64,
+      64,
       false,
       32,
+      0,
+      0,
       "Volta: tensor cores by WMMA",
       0.3},
      {"mma",
@@ -99,10 +128,26 @@ constexpr std::array<Rung, 4> kRungs = {
       "bf16",
       128,
       128,
+      128,
       false,
       32,
+      0,
+      0,
       "Ampere: mma.sync, with copies that run ahead",
-      0.6}}};
+      0.6},
+     {"wgmma",
+      &wgmma_kernel,
+      ElementType::bf16,
+      "bf16",
+      384,
+      128,
+      256,
+      false,
+      64,
+      128,
+      64,
+      "Hopper: wgmma, with TMA and a warp that only brings",
+      0.8}}};
 
 }  // namespace
 
@@ -123,9 +168,9 @@ const Rung* rung_of(const KernelDescription& kernel) {
 LaunchShape launch_shape(const Rung& rung, int m, int n) {
   const auto parts = [](unsigned size, unsigned tile) { return (size + tile - 1) / tile; };
   const auto height = static_cast<unsigned>(m), width = static_cast<unsigned>(n);
-  const unsigned blocks = rung.tile == 0 ? parts(height * width, rung.threads)
-                                         : parts(height, rung.tile) * parts(width, rung.tile);
-  return {blocks, rung.threads};
+  const unsigned blocks = rung.height == 0 ? parts(height * width, rung.threads)
+                                           : parts(height, rung.height) * parts(width, rung.width);
+  return {blocks, rung.threads, rung.kernel->shared_bytes};
 }
 
 void multiply_on_host(const void* a,

@@ -10,19 +10,20 @@
 
 namespace launchgap::kernels {
 
-/// C (m x n) = A (m x k) B (k x n), row-major without gaps; a block computes `tile` x `tile`
-/// elements of C, or as many as it has threads where `tile` is 0. Parameters of the kernel: a, b,
-/// c, int m, int n, int k.
+/// C (m x n) = A (m x k) B (k x n), row-major without gaps; a block computes `height` x `width`
+/// elements of C, or as many as it has threads where they are 0. Parameters of the kernel: a, b, c,
+/// int m, int n, int k; a and b are tensor maps where boxes of them are brought.
 struct Rung {
   std::string_view name;  // of the axis `rung`
   const KernelDescription* kernel = nullptr;
   ElementType type = ElementType::fp32;  // of A, B and C; sums are FP32
   std::string_view type_name;
-  unsigned threads = 0, tile = 0;
-  bool edges = false;  // any shape; else m and n are multiples of `tile`, and k of `depth`
+  unsigned threads = 0, height = 0, width = 0;
+  bool edges = false;  // any shape; else m, n and k are multiples of `height`, `width` and `depth`
   unsigned depth = 1;
-  std::string_view idiom;  // for the reader of a report
-  double rate = 1;         // on fake GPUs: of what the type reaches there
+  unsigned box_of_a = 0, box_of_b = 0;  // rows of a box, of 64 columns; 0: pointers
+  std::string_view idiom;               // for the reader of a report
+  double rate = 1;                      // on fake GPUs: of what the type reaches there
 };
 
 /// From the oldest on.
@@ -33,6 +34,11 @@ const Rung* find_rung(std::string_view name);
 const Rung* rung_of(const KernelDescription& kernel);
 
 LaunchShape launch_shape(const Rung& rung, int m, int n);
+
+/// What of a matrix in memory is in a tensor map of the fakes, whose first word is its address.
+inline const void* mapped_matrix(const void* tensor_map) {
+  return *static_cast<void* const*>(tensor_map);
+}
 
 /// Rows [first, last) of C, on the host.
 void multiply_on_host(const void* a,

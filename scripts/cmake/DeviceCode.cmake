@@ -12,6 +12,8 @@ set(LAUNCHGAP_PORTABLE_FLAGS ${portable_flags} --cuda-gpu-arch=sm_35)
 set(LAUNCHGAP_PORTABLE_FLAGS_matmul_wmma ${portable_flags} --cuda-gpu-arch=sm_70 -Xclang -target-feature -Xclang +ptx63)
 set(LAUNCHGAP_PORTABLE_FLAGS_matmul_mma none)
 set(LAUNCHGAP_NATIVE_FROM_matmul_mma 80)
+set(LAUNCHGAP_PORTABLE_FLAGS_matmul_wgmma none)
+set(LAUNCHGAP_NATIVE_ONLY_matmul_wgmma 90a)  # which -arch=all leaves out
 set(LAUNCHGAP_NATIVE_ARCHITECTURES "")
 
 # A compiler that is there may still be unable to do it: a clang without the NVPTX target, an nvcc without a
@@ -83,8 +85,8 @@ function(launchgap_device_code target)
   set(assembly "")
   set(list "")
   set(images "")
-  set(headers ${CMAKE_CURRENT_SOURCE_DIR}/device.h ${CMAKE_CURRENT_SOURCE_DIR}/element.h
-    ${CMAKE_CURRENT_SOURCE_DIR}/multiply_add.h ${CMAKE_CURRENT_SOURCE_DIR}/matmul/instructions.h)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device.h ${CMAKE_CURRENT_SOURCE_DIR}/element.h
+    ${CMAKE_CURRENT_SOURCE_DIR}/multiply_add.h ${CMAKE_CURRENT_SOURCE_DIR}/matmul/instructions*.h)
   foreach(kernel ${arg_KERNELS})
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/${kernel}.cu)
     set(defined "")
@@ -104,6 +106,15 @@ function(launchgap_device_code target)
     if(DEFINED LAUNCHGAP_NATIVE_FROM_${kernel})
       launchgap_native_flags_from(native ${LAUNCHGAP_NATIVE_FROM_${kernel}})
     endif()
+    if(DEFINED LAUNCHGAP_NATIVE_ONLY_${kernel})
+      set(only ${LAUNCHGAP_NATIVE_ONLY_${kernel}})
+      string(REGEX REPLACE "[a-z]$" "" plain ${only})
+      list(REMOVE_ITEM native -arch=all)
+      list(APPEND native -gencode arch=compute_${only},code=sm_${only})
+      if(NOT plain IN_LIST LAUNCHGAP_NATIVE_ARCHITECTURES)
+        set(native none)
+      endif()
+    endif()
     foreach(form ptx fatbin)
       set(image ${folder}/${kernel}.${form})
       set(include "")
@@ -111,7 +122,7 @@ function(launchgap_device_code target)
         add_custom_command(OUTPUT ${image}
                            COMMAND ${LAUNCHGAP_CLANG} ${portable} ${defined} -S -o ${image} ${source}
                            DEPENDS ${source} ${headers} VERBATIM)
-      elseif(form STREQUAL "fatbin" AND LAUNCHGAP_NVCC)
+      elseif(form STREQUAL "fatbin" AND LAUNCHGAP_NVCC AND NOT native STREQUAL none)
         add_custom_command(OUTPUT ${image}
                            COMMAND ${LAUNCHGAP_NVCC} ${native} ${defined} -o ${image} ${source}
                            DEPENDS ${source} ${headers} VERBATIM)

@@ -223,7 +223,6 @@ REPLACED = {
     r"\bfield\.unread\b": "write_only",
     r"\bTabled\b": "TableInputs",
     r"\bStrangers?\b": "UnsupportedFormat",
-    r"\bk?Rungs?\b": "RecoveryStep",
     r"PlayerOfDevice\b": "DeviceReplayer",
     r"\bCompareArm\b": "Side",
     r"\bbeside_transfers_ns\b": "overlap_transfers_ns",

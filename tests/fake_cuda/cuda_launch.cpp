@@ -169,6 +169,7 @@ Result launch_kernel(Call& call,
     shape.name = found->recorded_name;
     const Grid grid(device, shape);
     if (!grid.valid() || extra != nullptr) return kInvalidValue;
+    if (shape.shared_bytes > found->dynamic_shared_bytes) return kInvalidValue;
     if (parameters == nullptr && !kernel.parameter_bytes.empty()) return kInvalidValue;
     if (options.cooperative && !device.launch.cooperative) return kInvalidValue;
     if (options.cooperative && !grid.fits()) return kCooperativeLaunchTooLarge;

@@ -120,6 +120,64 @@ EXPORT Result cuFuncGetAttribute(int* value, int attribute, abi::Function functi
   });
 }
 
+EXPORT Result cuFuncSetAttribute(abi::Function function, int attribute, int value) {
+  Call call("cuFuncSetAttribute");
+  return with_context(call, [&](Context& context) -> Result {
+    fake::Function* const found = context.find(function);
+    if (found == nullptr) return kInvalidHandle;
+    if (attribute != kMaxDynamicSharedBytes || value < 0) return kInvalidValue;
+    if (static_cast<unsigned>(value) > most_shared_bytes(context.description)) return kInvalidValue;
+    found->dynamic_shared_bytes = static_cast<unsigned>(value);
+    return kSuccess;
+  });
+}
+
+/// Refuses what the real one refuses of a matrix. The map has its address, sizes and box.
+EXPORT Result cuTensorMapEncodeTiled(abi::TensorMap* map,
+                                     int type,
+                                     unsigned rank,
+                                     void* address,
+                                     const std::uint64_t* sizes,
+                                     const std::uint64_t* strides,
+                                     const unsigned* box,
+                                     const unsigned* element_strides,
+                                     int interleave,
+                                     int swizzle,
+                                     int promotion,
+                                     int fill) {
+  Call call("cuTensorMapEncodeTiled");
+  return with_context(call, [&](Context& context) -> Result {
+    constexpr int kFirstWithMaps = 90;
+    if (context.description.capability() < kFirstWithMaps) return kNotSupported;
+    constexpr unsigned kLargestBox = 256, kElementBytes = 2, kSwizzledBytes = 128, kLargestStep = 8;
+    const auto aligned = [](const void* pointer, std::size_t to) {
+      return reinterpret_cast<std::uintptr_t>(pointer) % to == 0;
+    };
+    if (map == nullptr || sizes == nullptr || strides == nullptr || box == nullptr ||
+        element_strides == nullptr)
+      return kInvalidValue;
+    // launchgap asks for no more than matrices of bfloat16.
+    if (type != kTensorBfloat16 || rank != 2 || interleave != kTensorNoInterleave ||
+        swizzle != kTensorSwizzle128 || promotion != kTensorPromote128 || fill != kTensorFillZero)
+      return kInvalidValue;
+    if (!aligned(map, 64) || !aligned(address, 16)) return kInvalidValue;
+    for (unsigned i = 0; i < rank; ++i) {
+      if (sizes[i] == 0 || sizes[i] > std::uint64_t{1} << 32) return kInvalidValue;
+      if (box[i] == 0 || box[i] > kLargestBox) return kInvalidValue;
+      if (element_strides[i] == 0 || element_strides[i] > kLargestStep) return kInvalidValue;
+    }
+    if (strides[0] % 16 != 0 || strides[0] >= std::uint64_t{1} << 40) return kInvalidValue;
+    if (strides[0] < sizes[0] * kElementBytes) return kInvalidValue;
+    if (box[0] * kElementBytes > kSwizzledBytes) return kInvalidValue;
+    *map = {};
+    map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
+    map->opaque[1] = sizes[1];
+    map->opaque[2] = sizes[0];
+    map->opaque[3] = box[1];
+    return kSuccess;
+  });
+}
+
 EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
                                                           abi::Function function,
                                                           int threads,

@@ -39,6 +39,8 @@ namespace launchgap::fake {
   X(cuModuleGetFunction, 23)                          \
   X(cuModuleGetLoadingMode, 673)                      \
   X(cuFuncGetAttribute, 85)                           \
+  X(cuFuncSetAttribute, 481)                          \
+  X(cuTensorMapEncodeTiled, 697)                      \
   X(cuLaunchKernel, 307)                              \
   X(cuLaunchKernelEx, 652)                            \
   X(cuCtxGetStreamPriorityRange, 370)                 \

@@ -71,6 +71,7 @@ void set_ranges(const kernels::KernelDescription& kernel,
 
 /// A product, of which the rows are computed that somebody reads.
 Operation rung_operation(const kernels::Rung& rung, const Parameters& parameters) {
+  // A tensor map begins with the address.
   const auto a = parameters.get<const void*>(0), b = parameters.get<const void*>(1);
   auto* const c = parameters.get<void*>(2);
   const int m = parameters.get<int>(3), n = parameters.get<int>(4), k = parameters.get<int>(5);

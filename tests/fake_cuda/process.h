@@ -32,11 +32,27 @@ struct Event {
   std::optional<CapturePoint> captured;  // when it was recorded last, that was into a capture
 };
 
+/// That a block may ask for: without saying so before, and at most (CUDA C Programming Guide, by
+/// compute capability).
+inline constexpr unsigned kUsualSharedBytes = 48 << 10;
+inline unsigned most_shared_bytes(const DeviceDescription& device) {
+  const int capability = device.capability();
+  const bool large = capability == 90 || (capability >= 100 && capability < 120);
+  return (large              ? 227
+          : capability == 80 ? 163
+          : capability >= 86 ? 99
+          : capability == 75 ? 64
+          : capability >= 70 ? 96
+                             : 48)
+         << 10;
+}
+
 struct Function {
   const kernels::KernelDescription* kernel = nullptr;
   const char* recorded_name = nullptr;  // what a trace calls it
   int ptx_version = 0;
-  bool loaded = false;  // onto the device
+  bool loaded = false;                                // onto the device
+  unsigned dynamic_shared_bytes = kUsualSharedBytes;  // that a launch may ask for
 };
 
 struct Module {

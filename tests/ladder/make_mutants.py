@@ -23,8 +23,10 @@ def main() -> None:
     source, listed, output = (pathlib.Path(name) for name in sys.argv[1:])
     name = source.stem
     # Comments stay: a slip may be in front of one.
-    code = source.read_text().replace('#include "instructions.h"\n', "")
-    kernel = re.compile(rf'extern "C" __global__ void launchgap_matmul_{name}\(')
+    code = source.read_text()
+    [header] = re.findall(r'#include "(.*)"\n', code)
+    code = code.replace(f'#include "{header}"\n', "")
+    kernel = re.compile(rf'extern "C" __global__ (?:LAUNCHGAP_THREADS\(kThreads\) )?void launchgap_matmul_{name}\(')
     if len(kernel.findall(code)) != 1 or code.count("namespace launchgap::kernels {") != 1:
         sys.exit(f"{source} is no rung of this form")
     code = kernel.sub("void run(", code)
@@ -37,7 +39,7 @@ def main() -> None:
         table.append(f'      {{"{what}", kernel_of(&{name}_{number}::run)}},')
     rows = "\n".join(table)
     output.write_text(
-        f"""#include "kernels/matmul/instructions.h"
+        f"""#include "kernels/matmul/{header}"
 #include "tests/ladder/mutants.h"
 
 {"".join(parts)}

@@ -15,5 +15,6 @@ struct Mutant {
 
 const std::vector<Mutant>& mutants_of_wmma();
 const std::vector<Mutant>& mutants_of_mma();
+const std::vector<Mutant>& mutants_of_wgmma();
 
 }  // namespace launchgap::kernels

@@ -43,6 +43,9 @@ TEST(Mutants, OfWmmaAreNoticed) {
 TEST(Mutants, OfMmaAreNoticed) {
   expect_all_noticed("mma", mutants_of_mma());
 }
+TEST(Mutants, OfWgmmaAreNoticed) {
+  expect_all_noticed("wgmma", mutants_of_wgmma());
+}
 
 }  // namespace
 }  // namespace launchgap::kernels

@@ -21,6 +21,12 @@ void launchgap_matmul_mma(const std::uint16_t*,
                           int,
                           int,
                           int);
+void launchgap_matmul_wgmma(const launchgap::kernels::emulated::TensorMap&,
+                            const launchgap::kernels::emulated::TensorMap&,
+                            std::uint16_t*,
+                            int,
+                            int,
+                            int);
 }
 
 namespace launchgap::kernels {
@@ -80,7 +86,13 @@ const std::vector<Rung>& rungs() {
        128,
        tiled(128),
        {{128, 128, 32}, {128, 128, 64}, {128, 128, 160}, {256, 128, 96}, {128, 256, 128}},
-       kernel_of(&launchgap_matmul_mma)}};
+       kernel_of(&launchgap_matmul_mma)},
+      {"wgmma",
+       ElementType::bf16,
+       384,
+       [](Shape shape) { return parts(shape.m, 128) * parts(shape.n, 256); },
+       {{128, 256, 64}, {256, 256, 64}, {128, 256, 320}, {128, 512, 128}, {128, 256, 704}},
+       kernel_of(&launchgap_matmul_wgmma)}};
   return all;
 }
 

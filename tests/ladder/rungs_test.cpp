@@ -34,7 +34,7 @@ TEST_P(EachRung, HasNoBankConflicts) {
 
 INSTANTIATE_TEST_SUITE_P(Ladder,
                          EachRung,
-                         Values("naive", "tiles", "wmma", "mma"),
+                         Values("naive", "tiles", "wmma", "mma", "wgmma"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

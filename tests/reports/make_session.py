@@ -41,7 +41,7 @@ DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv outlier_devices.csv observer.csv parts.csv flag_check.csv "
     "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv recorded_shares.csv tail.csv ranks.csv "
     "recording_costs.csv published.csv fit.csv check_answers.csv verdicts.csv nights.csv cliffs.csv "
-    "interference.csv skew.csv slow_causes.csv run_factors.csv patterns.csv predicted_patterns.csv"
+    "interference.csv skew.csv ladder.csv slow_causes.csv run_factors.csv patterns.csv predicted_patterns.csv"
 ).split()
 PROBABILITIES = {"min": 0, "p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 PROBABILITIES |= {"max": 1}

@@ -40,6 +40,14 @@ void require_form(const KernelDescription& kernel,
                       compute_capability / 10,
                       compute_capability % 10);
   }
+  if (kernel.no_later && compute_capability > kernel.native_from)
+    throw Unsupported(
+        "kernel {} is for compute capability {}.{} and no later one, and this is {}.{}",
+        kernel.name,
+        kernel.native_from / 10,
+        kernel.native_from % 10,
+        compute_capability / 10,
+        compute_capability % 10);
   if (kernel.native_from == 0) return;
   const bool built = std::ranges::any_of(kernels::native_architectures(), [&](int built_for) {
     return built_for >= kernel.native_from && built_for <= compute_capability;
@@ -83,6 +91,7 @@ CudaModule::CudaModule(const Driver& driver,
   }
   try {
     CHECK_CUDA(driver_, cuModuleGetFunction(&function_, module_, description.name));
+    allow_shared_memory(description);
   } catch (...) {
     driver_.cuModuleUnload(module_);
     throw;
@@ -90,6 +99,22 @@ CudaModule::CudaModule(const Driver& driver,
 }
 CudaModule::~CudaModule() {
   driver_.cuModuleUnload(module_);
+}
+
+/// What is more than 48 KiB has to be asked for.
+void CudaModule::allow_shared_memory(const KernelDescription& description) {
+  if (description.shared_bytes == 0) return;
+  const abi::Result code =
+      driver_.cuFuncSetAttribute
+          ? driver_.cuFuncSetAttribute(
+                function_, abi::kMaxDynamicSharedBytes, static_cast<int>(description.shared_bytes))
+          : abi::kInvalidValue;
+  if (code == abi::kInvalidValue)
+    throw Unsupported(
+        "kernel {} needs {} bytes of shared memory for a block, more than this GPU has",
+        description.name,
+        description.shared_bytes);
+  driver_.check(code, "cuFuncSetAttribute", __FILE__, __LINE__);
 }
 
 /// False if the image has nothing for this GPU or is of a toolkit that the driver is too old for,

@@ -23,6 +23,7 @@ class CudaModule {
   abi::Function function() const { return function_; }
 
  private:
+  void allow_shared_memory(const KernelDescription& description);
   bool load(std::string_view image);
   void load_portable(std::string_view ptx);
 

@@ -95,13 +95,22 @@ void CudaStream::launch(const Kernel& kernel, LaunchShape shape, void** argument
   insert_delay();
   const abi::Function function = function_of(kernel);
   if (driver_.cuLaunchKernelEx) {
-    const abi::LaunchConfig config{shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, nullptr, 0};
+    const abi::LaunchConfig config{
+        shape.blocks, 1, 1, shape.threads, 1, 1, shape.shared_bytes, handle, nullptr, 0};
     CHECK_CUDA(driver_, cuLaunchKernelEx(&config, function, arguments, nullptr));
   } else {
-    CHECK_CUDA(
-        driver_,
-        cuLaunchKernel(
-            function, shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, arguments, nullptr));
+    CHECK_CUDA(driver_,
+               cuLaunchKernel(function,
+                              shape.blocks,
+                              1,
+                              1,
+                              shape.threads,
+                              1,
+                              1,
+                              shape.shared_bytes,
+                              handle,
+                              arguments,
+                              nullptr));
   }
 }
 

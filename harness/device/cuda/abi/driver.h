@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 namespace launchgap::cuda::abi {
@@ -170,6 +171,19 @@ enum DeviceAttribute : int {
 enum FunctionAttribute : int {
   kPtxVersion = 5,
   kBinaryVersion = 6,
+  kMaxDynamicSharedBytes = 8,
+};
+
+/// A tensor map: 128 bytes that only the driver and the GPU read.
+struct TensorMap {
+  alignas(64) std::uint64_t opaque[16] = {};
+};
+enum TensorMapOption : int {
+  kTensorBfloat16 = 9,
+  kTensorNoInterleave = 0,
+  kTensorSwizzle128 = 3,
+  kTensorPromote128 = 2,
+  kTensorFillZero = 0,
 };
 
 enum JitOption : int {
@@ -237,6 +251,21 @@ enum ModuleLoadingMode : int { kEagerLoading = 1, kLazyLoading = 2 };
   X(cuModuleGetFunction, true, Result(Function* function, Module module, const char* name))      \
   X(cuModuleGetLoadingMode, false, Result(int* mode))                                            \
   X(cuFuncGetAttribute, true, Result(int* value, int attribute, Function function))              \
+  X(cuFuncSetAttribute, false, Result(Function function, int attribute, int value))              \
+  X(cuTensorMapEncodeTiled,                                                                      \
+    false,                                                                                       \
+    Result(TensorMap* map,                                                                       \
+           int type,                                                                             \
+           unsigned rank,                                                                        \
+           void* address,                                                                        \
+           const std::uint64_t* sizes,                                                           \
+           const std::uint64_t* strides,                                                         \
+           const unsigned* box,                                                                  \
+           const unsigned* element_strides,                                                      \
+           int interleave,                                                                       \
+           int swizzle,                                                                          \
+           int promotion,                                                                        \
+           int fill))                                                                            \
   X(cuLaunchKernel,                                                                              \
     true,                                                                                        \
     Result(Function function,                                                                    \

@@ -1,0 +1,61 @@
+"""One product in the idiom of each generation, beside the library's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .plots import Drawing, Table
+from .tables import Record
+from .text import MISSING, percent, quantity
+
+IDIOMS = {
+    "naive": "a thread for each element",
+    "tiles": "Kepler: tiles in shared memory",
+    "wmma": "Volta: tensor cores, WMMA",
+    "mma": "Ampere: mma.sync, cp.async",
+    "wgmma": "Hopper: wgmma, TMA",
+    "library": "the device's library",
+}
+
+
+@dataclass
+class Ladder:
+    tables: list[Table]
+    """Of each device, each size"""
+    sentences: list[str]
+
+
+def section(drawing: Drawing) -> Ladder | None:
+    tables, sentences = [], []
+    for device in drawing.devices:
+        rows = device.session.details.of("ladder", device.id)
+        for size in sorted({row.get("size") or 0 for row in rows}):
+            of_size = [row for row in rows if row.get("size") == size]
+            tables.append(_table(f"{drawing.label(device)}: {size:,.0f} × {size:,.0f}", of_size))
+        found = device.session.details.of("findings", device.id) if rows else []
+        sentences += [f"{drawing.label(device)}: {f['sentence']}" for f in found if f["code"] == "ladder"]
+    return Ladder(tables, sentences) if tables else None
+
+
+def _table(title: str, rows: list[Record]) -> Table:
+    lines = [
+        [
+            row["rung"],
+            _idiom(row),
+            row["type"].upper(),
+            quantity(row.get("device_ns"), "ns"),
+            quantity(row.get("tflops"), "TFLOP/s"),
+            MISSING if row.get("of_library") is None else percent(row.get("of_library")),
+            MISSING if row.get("of_best") is None else percent(row.get("of_best")),
+        ]
+        for row in rows
+    ]
+    heads = ["rung", "", "type", "time", "rate", "of the library in its type", "of the fastest"]
+    return Table(title, heads, lines, 3)
+
+
+def _idiom(row: Record) -> str:
+    idiom = IDIOMS.get(row["rung"], "")
+    if row["status"] == "ok":
+        return idiom
+    return f"{idiom}; {row['status']}: {row['reason']}" if row["reason"] else f"{idiom}; {row['status']}"

@@ -1,0 +1,133 @@
+#include "harness/summary/ladder.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "tests/device/a_device.h"
+#include "tests/sentences/said.h"
+
+namespace launchgap {
+namespace {
+
+using namespace testing;
+
+SessionData session_of(const std::string& device, bool host = false) {
+  SessionData session;
+  session.devices.push_back(a_device(device, "NVIDIA H100"));
+  if (host) session.devices.back().backend = "host";
+  return session;
+}
+
+/// A product of so many TFLOP/s; none: it is not measured.
+std::vector<SummaryRow> rows_of(const std::string& rung,
+                                const std::string& type,
+                                std::optional<double> tflops,
+                                int size = 4096) {
+  std::vector<SummaryRow> rows;
+  for (const char* metric : {"device_ns", "tflops"}) {
+    SummaryRow& row = rows.emplace_back();
+    row.key.device = "GPU-1";
+    row.key.arm = "plain";
+    row.key.name =
+        CaseName::parse(fmt::format("matmul/ladder/rung:{}/size:{}/type:{}", rung, size, type));
+    row.metric = tflops ? metric : "";
+    row.runs = 3;
+    if (!tflops) {
+      row.status = Status::unsupported;
+      row.reason = "it needs compute capability 8.0";
+      return rows;
+    }
+    const double operations = 2.0 * size * size * size;
+    row.p50 = row.metric == "tflops" ? *tflops : operations / *tflops * 1e-3;
+  }
+  return rows;
+}
+
+std::vector<SummaryRow> together(std::initializer_list<std::vector<SummaryRow>> parts) {
+  std::vector<SummaryRow> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+const std::vector<SummaryRow> kWhole = together({rows_of("naive", "fp32", 2),
+                                                 rows_of("tiles", "fp32", 12),
+                                                 rows_of("library", "fp32", 48),
+                                                 rows_of("wmma", "fp16", 240),
+                                                 rows_of("mma", "bf16", 480),
+                                                 rows_of("library", "bf16", 600)});
+
+TEST(Ladder, SaysWhatLackingEachUnitCosts) {
+  const std::vector<Finding> found = said(ladder_findings(session_of("GPU-1"), kWhole));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(
+      found[0].sentence,
+      "A product of 4096 x 4096 matrices takes launchgap's own kernels 6.0 times as long "
+      "without tiles in shared memory, 20 times as long without tensor cores (FP32 for FP16) "
+      "and 2.0 times as long by WMMA in place of mma.sync and copies that run ahead (FP16 for "
+      "BF16); the fastest of them reaches 80 % of the library in BF16.");
+  EXPECT_THAT(found[0].unknown, IsEmpty());
+}
+
+TEST(Ladder, ItsRowsAreInTheOrderOfTime) {
+  const std::vector<LadderRow> rows = ladder_rows(session_of("GPU-1"), kWhole);
+  std::vector<std::string> rungs;
+  for (const LadderRow& row : rows) rungs.push_back(row.rung);
+  EXPECT_THAT(rungs, ElementsAre("naive", "tiles", "wmma", "mma", "library", "library"));
+  EXPECT_DOUBLE_EQ(rows[1].of_library.value(), 0.25);
+  EXPECT_DOUBLE_EQ(rows[1].of_best.value(), 0.02);
+  EXPECT_FALSE(rows[2].of_library) << "no library was measured in FP16";
+  EXPECT_DOUBLE_EQ(rows[3].of_library.value(), 0.8);
+  EXPECT_DOUBLE_EQ(rows.back().of_best.value(), rows.back().type == "bf16" ? 1 : 0.08);
+}
+
+TEST(Ladder, OfAGpuWithoutTensorCoresSaysThatTheirGainIsNotKnown) {
+  const std::vector<Finding> found = said(ladder_findings(session_of("GPU-1"),
+                                                          together({rows_of("naive", "fp32", 1),
+                                                                    rows_of("tiles", "fp32", 1.03),
+                                                                    rows_of("wmma", "fp16", {})})));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].sentence,
+            "A product of 4096 x 4096 matrices takes launchgap's own kernels as long without tiles "
+            "in shared memory.");
+  EXPECT_EQ(found[0].unknown, "rung wmma: it needs compute capability 8.0");
+}
+
+TEST(Ladder, OnTheHostSpeaksOfCaches) {
+  const std::vector<Finding> found = said(ladder_findings(
+      session_of("GPU-1", true),
+      together({rows_of("naive", "fp32", 0.002), rows_of("tiles", "fp32", 0.018)})));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].sentence, HasSubstr("9.0 times as long without blocks that caches hold."));
+}
+
+TEST(Ladder, SaysItOfTheLargestSizeThatTwoRungsHave) {
+  const std::vector<Finding> found = ladder_findings(
+      session_of("GPU-1"),
+      together({kWhole, rows_of("naive", "fp32", 2, 8192), rows_of("tiles", "fp32", {}, 8192)}));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].sentence, HasSubstr("4096 x 4096"));
+}
+
+TEST(Ladder, OfOneRungOrNoneSaysNothing) {
+  EXPECT_THAT(ladder_findings(session_of("GPU-1"), rows_of("naive", "fp32", 2)), IsEmpty());
+  EXPECT_THAT(ladder_findings(session_of("GPU-1"), {}), IsEmpty());
+}
+
+// What is neither a rung that is known here, nor counts, changes nothing.
+TEST(Ladder, LeavesOutWhatDoesNotCount) {
+  std::vector<SummaryRow> rows = kWhole;
+  for (SummaryRow row : rows_of("naive", "fp32", 1000)) {
+    row.key.arm = "traced";
+    rows.push_back(row);
+  }
+  for (SummaryRow row : rows_of("tiles", "fp32", 1000, 1024)) {
+    row.impossible = true;
+    rows.push_back(row);
+  }
+  const std::vector<Finding> found = ladder_findings(session_of("GPU-1"), rows);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].sentence, HasSubstr("6.0 times as long without tiles"));
+}
+
+}  // namespace
+}  // namespace launchgap
