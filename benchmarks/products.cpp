@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "benchmarks/ladder.h"
 #include "benchmarks/operands.h"
+#include "benchmarks/rung_matmul.h"
 #include "harness/core/plan.h"
 #include "harness/device/shape_text.h"
 #include "harness/measure/fill.h"

@@ -71,7 +71,8 @@ bool is_of(const CaseName& name, const Quantity& quantity) {
   const std::string_view benchmark = name.benchmark;
   const std::string_view family =
       benchmark == "superbench/gemm_flops" ? "matmul" : benchmark.substr(0, benchmark.find('/'));
-  if (family != quantity.family || !name.has(quantity.params) || is_complex(name)) return false;
+  if (family != quantity.family || !name.has(quantity.params) || is_complex(name) || is_rung(name))
+    return false;
   if (quantity.family != "launch") return true;
   const std::string* const api = name.find("api");
   return (benchmark == "launch/null" && api && (*api == "driver" || *api == "queue")) ||

@@ -36,6 +36,7 @@ Work work_of(const CaseName& name, std::string_view metric) {
                                                     {"ceiling", Work::other},
                                                     {"allocation", Work::allocation}};
   if (name.benchmark == "ceiling/copy") return Work::copy;
+  if (is_rung(name)) return Work::other;
   if (name.family() == "launch" && !is_launch_time(name, metric)) return Work::other;
   const auto found = works.find(name.family());
   return found == works.end() ? Work::other : found->second;
@@ -189,6 +190,11 @@ rules::Speedup speedup_of(const Metric& metric,
   return metric.direction == Direction::higher_is_better
              ? rules::speedup(times, newer, older, comparisons)
              : rules::speedup(times, older, newer, comparisons);
+}
+
+bool is_rung(const CaseName& name) {
+  const std::string* const rung = name.find("rung");
+  return name.benchmark == "matmul/ladder" && rung && *rung != "library";
 }
 
 bool is_complex(const CaseName& name) {

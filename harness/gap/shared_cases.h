@@ -34,6 +34,9 @@ rules::Speedup speedup_of(const Metric& metric,
                           std::span<const double> older,
                           std::size_t comparisons);
 
+/// A kernel of the ladder: it says what an idiom gives, and nothing of what the GPU can do.
+bool is_rung(const CaseName& name);
+
 /// Products of complex numbers count as four real ones, and may be made of three.
 bool is_complex(const CaseName& name);
 

@@ -10,7 +10,7 @@ from .text import MISSING, percent, quantity
 
 IDIOMS = {
     "naive": "a thread for each element",
-    "tiles": "Kepler: tiles in shared memory",
+    "tiles": "Kepler: tiles in shared memory; on the host, blocks that caches hold",
     "wmma": "Volta: tensor cores, WMMA",
     "mma": "Ampere: mma.sync, cp.async",
     "wgmma": "Hopper: wgmma, TMA",

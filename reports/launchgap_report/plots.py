@@ -263,7 +263,8 @@ class Drawing:
         groups = []
         for metric in metrics:
             rows = {
-                i: [r for r in found if _positive(r.params[axis]) is not None]
+                # The ladder has a section of its own.
+                i: [r for r in found if _positive(r.params[axis]) is not None and "rung" not in r.params]
                 for i, found in self._rows(family, axis, metric).items()
             }
             rows = {i: found for i, found in rows.items() if found}

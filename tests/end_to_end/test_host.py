@@ -23,7 +23,9 @@ def session(tmp_path_factory):
 
 def test_all_four_families_are_measured_and_verified(session):
     rows = table(session / "summary.csv")
-    families = {*"allocation/latency convolution/library launch/echo launch/flag launch/null matmul/ladder matmul/library".split()}
+    families = {
+        *"allocation/latency convolution/library launch/echo launch/flag launch/null matmul/ladder matmul/library".split()
+    }
     assert {row["benchmark"] for row in rows} == families
     assert {row["status"] for row in rows} == {"ok"}
     assert all(

@@ -531,5 +531,80 @@ TEST_F(FakeCublas, TypesHaveTheirStatusOnEachGeneration) {
   });
 }
 
+TEST_F(FakeDriver, MapsOfMatricesAreRefusedAsByTheRealOne) {
+  start(a_node(a_device({{"compute_capability", "9.0"}})));
+  struct Asked {
+    TensorMap map;
+    void* address;
+    std::uint64_t sizes[2] = {256, 128}, stride = 512;
+    unsigned box[2] = {64, 128}, steps[2] = {1, 1};
+    int type = kTensorBfloat16, swizzle = kTensorSwizzle128;
+    unsigned rank = 2;
+  };
+  const auto base = memory(1 << 20);
+  const auto asked = [&](auto change) {
+    Asked with{{}, reinterpret_cast<void*>(base)};
+    change(with);
+    return cu.cuTensorMapEncodeTiled(&with.map,
+                                     with.type,
+                                     with.rank,
+                                     with.address,
+                                     with.sizes,
+                                     &with.stride,
+                                     with.box,
+                                     with.steps,
+                                     kTensorNoInterleave,
+                                     with.swizzle,
+                                     kTensorPromote128,
+                                     kTensorFillZero);
+  };
+  EXPECT_EQ(asked([](Asked&) {}), kSuccess);
+  EXPECT_EQ(asked([](Asked& with) { with.sizes[0] = with.sizes[1] = 100; }), kSuccess);
+  const std::function<void(Asked&)> wrong[] = {
+      [](Asked& with) { with.address = static_cast<char*>(with.address) + 8; },
+      [](Asked& with) { with.stride = 520; },
+      [](Asked& with) { with.stride = 256; },
+      [](Asked& with) { with.sizes[1] = 0; },
+      [](Asked& with) { with.box[0] = 72; },
+      [](Asked& with) { with.box[1] = 257; },
+      [](Asked& with) { with.box[1] = 0; },
+      [](Asked& with) { with.steps[0] = 0; },
+      [](Asked& with) { with.steps[1] = 9; }};
+  for (std::size_t i = 0; i < std::size(wrong); ++i) EXPECT_EQ(asked(wrong[i]), kInvalidValue) << i;
+}
+
+TEST_F(FakeDriver, AGpuBeforeHopperHasNoMapsOfMatrices) {
+  start();
+  TensorMap map;
+  const std::uint64_t sizes[] = {64, 64}, stride = 128;
+  const unsigned box[] = {64, 64}, steps[] = {1, 1};
+  EXPECT_EQ(cu.cuTensorMapEncodeTiled(&map,
+                                      kTensorBfloat16,
+                                      2,
+                                      reinterpret_cast<void*>(memory(1 << 16)),
+                                      sizes,
+                                      &stride,
+                                      box,
+                                      steps,
+                                      kTensorNoInterleave,
+                                      kTensorSwizzle128,
+                                      kTensorPromote128,
+                                      kTensorFillZero),
+            kNotSupported);
+}
+
+TEST_F(FakeDriver, MoreSharedMemoryThanUsualIsAskedForBefore) {
+  start(a_node(a_device({{"compute_capability", "9.0"}})));
+  const auto launched = [&](unsigned shared_bytes) {
+    return cu.cuLaunchKernel(null, 1, 1, 1, 1, 1, 1, shared_bytes, nullptr, nullptr, nullptr);
+  };
+  EXPECT_EQ(launched(48 << 10), kSuccess);
+  EXPECT_EQ(launched((48 << 10) + 1), kInvalidValue);
+  EXPECT_EQ(cu.cuFuncSetAttribute(null, kMaxDynamicSharedBytes, 227 << 10), kSuccess);
+  EXPECT_EQ(launched(227 << 10), kSuccess);
+  EXPECT_EQ(cu.cuFuncSetAttribute(null, kMaxDynamicSharedBytes, (227 << 10) + 1), kInvalidValue);
+  EXPECT_EQ(cu.cuFuncSetAttribute(null, kPtxVersion, 1), kInvalidValue);
+}
+
 }  // namespace
 }  // namespace launchgap::fake

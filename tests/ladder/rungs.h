@@ -32,19 +32,21 @@ RungKernel kernel_of(void (*kernel)(const Element*, const Element*, Element*, in
 }
 
 /// The same with tensor maps: of A boxes of 128 rows, of B of 64.
-inline RungKernel kernel_of(
-    void (*kernel)(
-        const emulated::TensorMap&, const emulated::TensorMap&, std::uint16_t*, int, int, int)) {
+inline RungKernel kernel_of(void (*kernel)(const emulated::TensorMap&,
+                                           const emulated::TensorMap&,
+                                           std::uint16_t*,
+                                           int,
+                                           int,
+                                           int)) {
   return [kernel](const void* a, const void* b, void* c, int m, int n, int k) {
     const auto height = static_cast<unsigned>(m), width = static_cast<unsigned>(n);
     const auto depth = static_cast<unsigned>(k);
-    kernel(
-        emulated::make_tensor_map(static_cast<const std::uint16_t*>(a), height, depth, 128),
-        emulated::make_tensor_map(static_cast<const std::uint16_t*>(b), depth, width, 64),
-        static_cast<std::uint16_t*>(c),
-        m,
-        n,
-        k);
+    kernel(emulated::make_tensor_map(static_cast<const std::uint16_t*>(a), height, depth, 128),
+           emulated::make_tensor_map(static_cast<const std::uint16_t*>(b), depth, width, 64),
+           static_cast<std::uint16_t*>(c),
+           m,
+           n,
+           k);
   };
 }
 

@@ -119,3 +119,21 @@ def test_one_gpu_says_that_it_means_nothing(tmp_path: Path) -> None:
     (section,) = draw(tmp_path, skew=rows).all("section", id="skew")
     assert "means nothing else" in section.words
     assert [line[0] for line in cells(section)] == ["GPU-1, stream 0", "GPU-1, stream 1"]
+
+
+def test_the_ladder_stands_beside_the_library(tmp_path: Path) -> None:
+    row = {"size": 4096, "type": "bf16", "status": "ok", "runs": 3, "device_ns": 2e5, "tflops": 600}
+    rows = [
+        row | {"rung": "wgmma", "of_library": 0.8, "of_best": 0.8},
+        row | {"rung": "mma", "status": "unsupported", "reason": "needs <9.0>", "device_ns": "", "tflops": ""},
+        row | {"rung": "library", "of_library": 1, "of_best": 1},
+    ]
+    sentence = "A product takes launchgap's own kernels 20 times as long without tensor cores."
+    findings = [{"source": "session", "code": "ladder", "severity": "note", "sentence": sentence}]
+    (section,) = draw(tmp_path, ladder=rows, findings=findings).all("section", id="ladder")
+    assert sentence in section.words and "4,096 × 4,096" in section.words
+    shown = cells(section)
+    assert [line[0] for line in shown] == ["wgmma", "mma", "library"]
+    assert shown[0][2:] == ["BF16", "200 µs", "600 TFLOP/s", "80 %", "80 %"]
+    assert shown[1][1].endswith("unsupported: needs <9.0>") and shown[1][3:] == ["–"] * 4
+    assert not draw(tmp_path / "none").all("section", id="ladder")

@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -265,33 +264,7 @@ class CudaDevice : public Device {
     return std::make_unique<CudaKernel>(*module);
   }
   MatrixMap map_matrix(const Buffer& matrix, int rows, int columns, int box_rows) override {
-    if (!driver_.cuTensorMapEncodeTiled)
-      throw Unsupported(
-          "the driver has no cuTensorMapEncodeTiled, by which memory hardware brings boxes of a "
-          "matrix: CUDA 12.0 has it");
-    constexpr unsigned kBoxColumns = 64, kElementBytes = 2;
-    const std::uint64_t sizes[] = {static_cast<std::uint64_t>(columns),
-                                   static_cast<std::uint64_t>(rows)};
-    const std::uint64_t strides[] = {sizes[0] * kElementBytes};
-    const unsigned box[] = {kBoxColumns, static_cast<unsigned>(box_rows)}, steps[] = {1, 1};
-    abi::TensorMap map;
-    CHECK_CUDA(driver_,
-               cuTensorMapEncodeTiled(&map,
-                                      abi::kTensorBfloat16,
-                                      2,
-                                      matrix.address(),
-                                      sizes,
-                                      strides,
-                                      box,
-                                      steps,
-                                      abi::kTensorNoInterleave,
-                                      abi::kTensorSwizzle128,
-                                      abi::kTensorPromote128,
-                                      abi::kTensorFillZero));
-    MatrixMap mapped;
-    static_assert(sizeof mapped == sizeof map);
-    std::memcpy(mapped.opaque, map.opaque, sizeof map.opaque);
-    return mapped;
+    return cuda::map_matrix(driver_, matrix.address(), rows, columns, box_rows);
   }
   int resident_blocks(const Kernel& kernel, int threads) override {
     int per_multiprocessor = 0;

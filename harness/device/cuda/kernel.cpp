@@ -151,4 +151,38 @@ void CudaModule::load_portable(std::string_view ptx) {
   driver_.check(code, "cuModuleLoadDataEx", __FILE__, __LINE__);
 }
 
+Device::MatrixMap map_matrix(const Driver& driver,
+                             void* address,
+                             int rows,
+                             int columns,
+                             int box_rows) {
+  if (!driver.cuTensorMapEncodeTiled)
+    throw Unsupported(
+        "the driver has no cuTensorMapEncodeTiled, by which memory hardware brings boxes of a "
+        "matrix: CUDA 12.0 has it");
+  constexpr unsigned kBoxColumns = 64, kElementBytes = 2;
+  const std::uint64_t sizes[] = {static_cast<std::uint64_t>(columns),
+                                 static_cast<std::uint64_t>(rows)};
+  const std::uint64_t strides[] = {sizes[0] * kElementBytes};
+  const unsigned box[] = {kBoxColumns, static_cast<unsigned>(box_rows)}, steps[] = {1, 1};
+  abi::TensorMap map;
+  CHECK_CUDA(driver,
+             cuTensorMapEncodeTiled(&map,
+                                    abi::kTensorBfloat16,
+                                    2,
+                                    address,
+                                    sizes,
+                                    strides,
+                                    box,
+                                    steps,
+                                    abi::kTensorNoInterleave,
+                                    abi::kTensorSwizzle128,
+                                    abi::kTensorPromote128,
+                                    abi::kTensorFillZero));
+  Device::MatrixMap mapped;
+  static_assert(sizeof mapped.opaque == sizeof map.opaque);
+  std::ranges::copy(map.opaque, mapped.opaque);
+  return mapped;
+}
+
 }  // namespace launchgap::cuda

@@ -47,4 +47,11 @@ class CudaKernel : public Kernel {
   const CudaModule& module_;
 };
 
+/// Device::map_matrix().
+Device::MatrixMap map_matrix(const Driver& driver,
+                             void* address,
+                             int rows,
+                             int columns,
+                             int box_rows);
+
 }  // namespace launchgap::cuda

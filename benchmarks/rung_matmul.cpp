@@ -1,4 +1,4 @@
-#include "benchmarks/ladder.h"
+#include "benchmarks/rung_matmul.h"
 
 #include <cstdint>
 #include <limits>

@@ -1,0 +1,82 @@
+"""`matmul/ladder` on fake nodes: a rung is a case, verified, and what it cannot do costs nothing but itself."""
+
+import json
+
+import pytest
+from shipped import NODES, UNTRACED, launchgap, table
+
+MIXED = json.loads((NODES / "mixed_8_gpus.json").read_text())
+KEPLER, HOPPER, BLACKWELL = (MIXED["devices"][i] for i in (0, 6, 7))
+
+
+def ladder(folder, devices, *more, faults=(), filter="^matmul/ladder", code=0, where="gpu"):
+    node = None
+    if devices:
+        node = folder / "node.json"
+        node.write_text(json.dumps(MIXED | {"devices": list(devices), "faults": list(faults)}))
+    what = ("--devices", where, "--runs", "1", *UNTRACED, "--filter", filter, "--no-report", *more)
+    launchgap("run", *what, "-o", folder / "s", node=node, code=code)
+    return table(folder / "s" / "ladder.csv"), table(folder / "s" / "findings.csv")
+
+
+def of_device(rows, device):
+    return {(row["rung"], row["type"]): row for row in rows if row["device_id"] == device["uuid"]}
+
+
+def test_every_rung_that_can_run_stands_beside_the_library_and_the_others_say_why(tmp_path):
+    rows, findings = ladder(tmp_path, (KEPLER, HOPPER, BLACKWELL))
+    hopper, kepler, blackwell = (of_device(rows, device) for device in (HOPPER, KEPLER, BLACKWELL))
+    assert [rung for rung, _ in hopper] == ["naive", "tiles", "wmma", "mma", "wgmma", *3 * ["library"]]
+    assert {row["status"] for row in hopper.values()} == {"ok"}
+    assert all(0 < float(row["of_library"]) <= 1 and 0 < float(row["of_best"]) <= 1 for row in hopper.values())
+    for rung, least in (("wmma", "7.0"), ("mma", "8.0"), ("wgmma", "9.0")):
+        (row,) = (row for (name, _), row in kepler.items() if name == rung)
+        assert row["status"] == "unsupported" and f"needs compute capability {least}, and this is 3.5" in row["reason"]
+    assert {kepler["naive", "fp32"]["status"], kepler["tiles", "fp32"]["status"]} == {"ok"}
+    later = blackwell["wgmma", "bf16"]
+    assert later["status"] == "unsupported" and "9.0 and no later one, and this is 10.0" in later["reason"]
+    said = {f["device_id"]: f["sentence"] for f in findings if f["code"] == "ladder"}
+    assert "without tensor cores (FP32 for FP16)" in said[HOPPER["uuid"]]
+    assert "tensor cores" not in said[KEPLER["uuid"]]
+
+
+def test_a_rung_that_hangs_costs_its_case_alone(tmp_path):
+    faults = [{"device": 0, "library": "cuda", "call": "cuTensorMapEncodeTiled", "hang": True}]
+    rows, _ = ladder(tmp_path, (HOPPER,), "--timeout", "5", faults=faults, code=3)
+    for (rung, _), row in of_device(rows, HOPPER).items():
+        assert row["status"] == ("failed" if rung == "wgmma" else "ok")
+        assert ("hung" in row["reason"]) == (rung == "wgmma")
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "status", "words"),
+    [
+        ("cuFuncSetAttribute", 1, "unsupported", "196672 bytes of shared memory for a block, more than this GPU has"),
+        ("cuTensorMapEncodeTiled", 1, "failed", "cuTensorMapEncodeTiled"),
+    ],
+)
+def test_what_the_driver_refuses_is_named(tmp_path, call, code, status, words):
+    faults = [{"device": 0, "library": "cuda", "call": call, "code": code}]
+    filter = "^matmul/ladder/rung:(wgmma|mma)/"
+    rows, _ = ladder(tmp_path, (HOPPER,), faults=faults, filter=filter, code=3 if status == "failed" else 0)
+    found = of_device(rows, HOPPER)
+    assert found["mma", "bf16"]["status"] == "ok"
+    assert found["wgmma", "bf16"]["status"] == status and words in found["wgmma", "bf16"]["reason"]
+
+
+def test_edges_are_right_or_the_rung_says_what_it_tiles(tmp_path):
+    filter = "^matmul/ladder/rung:(naive|tiles|wmma|wgmma)/"
+    rows, _ = ladder(tmp_path, (HOPPER,), "--sweep", "size=200:201", filter=filter)
+    for row in rows:
+        whole = row["rung"] in ("naive", "tiles")
+        assert row["status"] == ("ok" if whole else "unsupported"), row
+        assert whole or "is no multiple of that" in row["reason"]
+    assert {row["size"] for row in rows} == {"200", "201"}
+
+
+def test_the_host_climbs_as_far_as_it_can(tmp_path):
+    rows, findings = ladder(tmp_path, None, where="host")
+    assert [row["rung"] for row in rows] == ["naive", "tiles", "library"]
+    assert {row["status"] for row in rows} == {"ok"}
+    (said,) = (f["sentence"] for f in findings if f["code"] == "ladder")
+    assert "without blocks that caches hold" in said
