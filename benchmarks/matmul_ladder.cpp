@@ -65,9 +65,8 @@ const Registration matmul_ladder =
           return Sampling{profile == Profile::quick ? 3 : 5, name.number("size") <= 1024 ? 10 : 3};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
-          // The slowest rung reaches a twentieth of the library.
-          const bool slow = name.at("rung") != kLibrary;
-          return (slow ? 4 : 1) * product_seconds(facts, rung_shape(name), sampling);
+          const kernels::Rung* const rung = kernels::find_rung(name.at("rung"));
+          return product_seconds(facts, rung_shape(name), sampling) / (rung ? rung->rate : 1);
         })
         .traced_as(TracedAs::gated_work)
         .makes([](const CaseContext& context) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,7 +43,7 @@ class RungMatmul : public Matmul {
  private:
   /// Made once, since that is no part of a product.
   Device::MatrixMap& map_of(const Buffer& matrix, int rows, int columns, unsigned box_rows) {
-    const auto [found, is_new] = maps_.try_emplace(matrix.address());
+    const auto [found, is_new] = maps_.try_emplace({matrix.address(), box_rows});
     if (is_new)
       found->second = device_.map_matrix(matrix, rows, columns, static_cast<int>(box_rows));
     return found->second;
@@ -53,7 +54,7 @@ class RungMatmul : public Matmul {
   MatmulShape shape_;
   const Rung& rung_;
   std::unique_ptr<Kernel> kernel_;
-  std::map<const void*, Device::MatrixMap> maps_;
+  std::map<std::pair<const void*, unsigned>, Device::MatrixMap> maps_;  // by matrix and box
 };
 
 void check_shape(const Rung& rung, const MatmulShape& shape) {

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::string_view kLibrary = "library";
 constexpr double kApart = 0.05;
+constexpr long long kLeastSizeOnGpus = 2048;
 
 /// The order of the rungs, and what a product lacks that stays on the one below.
 struct Step {
@@ -43,20 +44,27 @@ std::string upper(std::string text) {
 
 using OfSize = std::vector<const LadderRow*>;
 
-/// "6.1 times as long without tiles in shared memory".
+/// "6.1 times as long without tiles in shared memory"; of rungs that have one between them that
+/// gave no result, only which they are.
 std::string cost_text(const LadderRow& below, const LadderRow& above, bool on_host) {
   const double ratio = *below.device_ns / *above.device_ns;
   const Step& step = kSteps[place_of(above.rung)];
+  const bool neighbours = place_of(below.rung) + 1 == place_of(above.rung);
   const std::string types = below.type == above.type
                                 ? ""
                                 : fmt::format(" ({} for {})", upper(below.type), upper(above.type));
-  const std::string_view without = on_host ? step.without_on_host : step.without;
+  const std::string without = !neighbours
+                                  ? fmt::format("by rung {} in place of {}", below.rung, above.rung)
+                                  : std::string(on_host ? step.without_on_host : step.without);
   if (std::abs(ratio - 1) <= kApart) return fmt::format("as long {}{}", without, types);
   return fmt::format("{} times as long {}{}", times_text(ratio), without, types);
 }
 
-/// What this size says of a device; nothing where fewer than two rungs have a result.
+/// What this size says of a device; nothing where fewer than two rungs have a result, or where a
+/// GPU has more multiprocessors than the larger tiles make blocks: there its idle ones would be
+/// compared.
 std::optional<Finding> finding_of(const OfSize& rows, bool on_host) {
+  if (!on_host && rows.front()->size < kLeastSizeOnGpus) return std::nullopt;
   OfSize measured;
   const LadderRow* best = nullptr;
   for (const LadderRow* row : rows) {

@@ -64,6 +64,7 @@ class FileReader {
 
   void add(SampleBlock&& block) {
     Pending& pending = pending_[block.case_name];
+    if (!read_.measured) return;
     use_current_keys(block);
     pending.blocks.push_back(std::move(block));
   }
@@ -81,6 +82,10 @@ class FileReader {
       pending.algorithm = record.algorithm.value_or("");
       pending.outcome = {record.status, record.reason};
       if (record.steady == false) run_.restless_cases.push_back(record.case_name);
+    } else if (kind == EndRecord::kName) {
+      take_end(json);
+    } else if (!read_.measured) {
+      return;
     } else if (kind == Choice::kName) {
       session_.choices.push_back({run_.device,
                                   run_.arm,
@@ -131,8 +136,6 @@ class FileReader {
       auto record = fields_from_json<JobRecord>(json);
       for (const StepVariation& own : record.variation) CaseName::parse(own.case_name);  // or throw
       session_.jobs.push_back({run_.device, run_.replicate, std::move(record)});
-    } else if (kind == EndRecord::kName) {
-      take_end(json);
     }
   }
 
@@ -221,7 +224,6 @@ class FileReader {
         if (std::ranges::find(data.metric_order, block.metrics[m]) == data.metric_order.end()) {
           data.metric_order.push_back(block.metrics[m]);
         }
-        if (!read_.samples) continue;
         std::vector<double>& all = data.samples[block.metrics[m]][run_.replicate];
         const std::size_t before = all.size();
         std::ranges::copy_if(block.values[m], std::back_inserter(all), [](double value) {

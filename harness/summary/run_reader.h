@@ -20,7 +20,7 @@ struct RunsRead {
   /// events are, as seen from the folders of all of them.
   std::map<std::string, int> first_replicate;
   std::filesystem::path folder, events_folder;
-  bool samples = true;  // whether they are kept; blocks and metrics are in any case
+  bool measured = true;  // whether what was measured is kept; runs and outcomes are in any case
 };
 
 /// Reads a file. What it lacks or has wrong becomes a problem of the session.

@@ -344,7 +344,7 @@ SessionRecord read_session_record(const fs::path& folder) {
 
 namespace {
 
-SessionData read_own(const fs::path& folder, bool samples) {
+SessionData read_own(const fs::path& folder, bool measured) {
   SessionData session;
   SessionRecord record = begin_session(session, folder);
   if (record.parts) {
@@ -356,7 +356,7 @@ SessionData read_own(const fs::path& folder, bool samples) {
   const std::optional<PublishedSheets> published = std::move(record.published);
   take_own_record(session, std::move(record));
   RunsRead read;
-  read.samples = samples;
+  read.measured = measured;
   const bool could_read = read_runs(session, folder, std::move(read));
   drop_failed_samples(session);
   add_planned_cases(session, plan, could_read ? "" : "its records cannot be read");

@@ -253,8 +253,8 @@ SessionData read_session(const std::filesystem::path& folder);
 /// found, and of sessions that were put together which they are and what is missing.
 SessionData read_session_facts(const std::filesystem::path& folder);
 
-/// The same without its samples: its cases have outcomes, and no values. Not of sessions that were
-/// put together.
+/// The same without what its runs measured: its cases have outcomes, and nothing else. Not of
+/// sessions that were put together.
 SessionData read_session_runs(const std::filesystem::path& folder);
 
 /// What each run of such a session measured, one after the other, so that the samples of one run

@@ -104,9 +104,10 @@ LAUNCHGAP_DEVICE Eight load_eight(const Bits16* from LAUNCHGAP_AND_PLACE) {
   eight = *reinterpret_cast<const Eight*>(from);
 #else
   unsigned* w = eight.words;
-  asm volatile("ld.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
-               : "l"(from));
+  asm("{ .reg .u64 global; cvta.to.global.u64 global, %4; ld.global.v4.u32 {%0,%1,%2,%3}, "
+      "[global]; }"
+      : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+      : "l"(from));
 #endif
   return eight;
 }
@@ -124,6 +125,46 @@ LAUNCHGAP_DEVICE void store_eight(Bits16* shared, const Eight& eight LAUNCHGAP_A
                "r"(w[3])
                : "memory");
 #endif
+}
+
+/// Neighbours in shared memory, as one access: 2 or 4 of them, at a multiple of as many.
+template <unsigned kCount>
+struct Floats {
+  float values[kCount];
+};
+template <unsigned kCount>
+LAUNCHGAP_DEVICE Floats<kCount> load_floats(const float* shared LAUNCHGAP_AND_PLACE) {
+  static_assert(kCount == 2 || kCount == 4);
+  Floats<kCount> floats;
+#ifdef LAUNCHGAP_EMULATED
+  emulated::read_shared(shared, sizeof floats, place);
+  for (unsigned i = 0; i < kCount; ++i) floats.values[i] = shared[i];
+#else
+  float* v = floats.values;
+  if constexpr (kCount == 2) {
+    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];"
+                 : "=f"(v[0]), "=f"(v[1])
+                 : "r"(shared_address(shared)));
+  } else {
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+                 : "r"(shared_address(shared)));
+  }
+#endif
+  return floats;
+}
+
+/// Which tile of C a block computes. Blocks that run at the same time have tiles of 8 rows side by
+/// side, so that they read the same parts of A and B, which the last cache then has.
+struct TilePlace {
+  unsigned row, column;
+};
+LAUNCHGAP_DEVICE TilePlace place_of_tile(unsigned block, unsigned rows, unsigned columns) {
+  constexpr unsigned kTogether = 8;
+  const unsigned first = block / (kTogether * columns) * kTogether;
+  const unsigned height = rows - first < kTogether ? rows - first : kTogether;
+  const unsigned own = block % (kTogether * columns);
+  return {first + own % height, own / height};
 }
 
 // --- Formats of 16 bits ---

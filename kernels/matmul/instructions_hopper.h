@@ -187,6 +187,16 @@ LAUNCHGAP_DEVICE void multiply_in_group(float (&sums)[128],
 #endif
 }
 
+/// The compiler uses the sums after the wait before this, and not before it.
+LAUNCHGAP_DEVICE void settle(float (&sums)[128]) {
+#ifdef LAUNCHGAP_EMULATED
+  static_cast<void>(sums);
+#else
+#pragma unroll
+  for (unsigned i = 0; i < 128; ++i) asm volatile("" : "+f"(sums[i])::"memory");
+#endif
+}
+
 /// Of the registers that a block has, this group of four warps takes so many for each thread, more
 /// than it has or fewer.
 template <unsigned kRegisters>

@@ -14,23 +14,25 @@ struct Sums {
   float values[8] = {};
 };
 
-/// A part of A, rows `pitch` elements apart. The address is a multiple of 32 bytes.
+/// A part of A in shared memory, rows `pitch` elements apart. The address is a multiple of 32
+/// bytes.
 LAUNCHGAP_DEVICE void load_a(Halves& to, const Bits16* from, unsigned pitch LAUNCHGAP_AND_PLACE) {
 #ifdef LAUNCHGAP_EMULATED
   emulated::load_halves(to.registers, from, pitch, place);
 #else
   unsigned* r = to.registers;
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.f16 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8], %9;"
-               : "=r"(r[0]),
-                 "=r"(r[1]),
-                 "=r"(r[2]),
-                 "=r"(r[3]),
-                 "=r"(r[4]),
-                 "=r"(r[5]),
-                 "=r"(r[6]),
-                 "=r"(r[7])
-               : "l"(from), "r"(pitch)
-               : "memory");
+  asm volatile(
+      "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8], %9;"
+      : "=r"(r[0]),
+        "=r"(r[1]),
+        "=r"(r[2]),
+        "=r"(r[3]),
+        "=r"(r[4]),
+        "=r"(r[5]),
+        "=r"(r[6]),
+        "=r"(r[7])
+      : "r"(shared_address(from)), "r"(pitch)
+      : "memory");
 #endif
 }
 /// The same of B.
@@ -39,17 +41,18 @@ LAUNCHGAP_DEVICE void load_b(Halves& to, const Bits16* from, unsigned pitch LAUN
   emulated::load_halves(to.registers, from, pitch, place);
 #else
   unsigned* r = to.registers;
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.f16 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8], %9;"
-               : "=r"(r[0]),
-                 "=r"(r[1]),
-                 "=r"(r[2]),
-                 "=r"(r[3]),
-                 "=r"(r[4]),
-                 "=r"(r[5]),
-                 "=r"(r[6]),
-                 "=r"(r[7])
-               : "l"(from), "r"(pitch)
-               : "memory");
+  asm volatile(
+      "wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8], %9;"
+      : "=r"(r[0]),
+        "=r"(r[1]),
+        "=r"(r[2]),
+        "=r"(r[3]),
+        "=r"(r[4]),
+        "=r"(r[5]),
+        "=r"(r[6]),
+        "=r"(r[7])
+      : "r"(shared_address(from)), "r"(pitch)
+      : "memory");
 #endif
 }
 /// sums += a b.
@@ -89,14 +92,15 @@ LAUNCHGAP_DEVICE void multiply(Sums& sums, const Halves& a, const Halves& b LAUN
         "r"(y[7]));
 #endif
 }
-/// Rows are `pitch` elements apart, and the address is a multiple of 32 bytes.
+/// Into shared memory; rows are `pitch` elements apart, and the address is a multiple of 32 bytes.
 LAUNCHGAP_DEVICE void store(float* to, const Sums& sums, unsigned pitch LAUNCHGAP_AND_PLACE) {
 #ifdef LAUNCHGAP_EMULATED
   emulated::store_sums(to, sums.values, pitch, place);
 #else
   const float* s = sums.values;
   asm volatile(
-      "wmma.store.d.sync.aligned.row.m16n16k16.f32 [%0], {%1,%2,%3,%4,%5,%6,%7,%8}, %9;" ::"l"(to),
+      "wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%0], {%1,%2,%3,%4,%5,%6,%7,%8}, %9;" ::
+          "r"(shared_address(to)),
       "f"(s[0]),
       "f"(s[1]),
       "f"(s[2]),

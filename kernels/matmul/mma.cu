@@ -11,7 +11,7 @@
 //
 // m and n are multiples of 128, k of 32, and all addresses of 16 bytes. Parameters: const Bits16* a
 // (m x k), const Bits16* b (k x n), Bits16* c (m x n), int m, int n, int k; bfloat16, rows without
-// gaps. A grid of m / 128 n / 128 blocks, those of a row of C side by side.
+// gaps. A grid of m / 128 n / 128 blocks.
 #include "instructions_ampere.h"
 
 namespace launchgap::kernels {
@@ -43,12 +43,14 @@ LAUNCHGAP_DEVICE void begin_stage(Stages& stages,
                                   unsigned width) {
   constexpr unsigned kPiecesOfA = kDepth / kEight, kPiecesOfB = kTile / kEight;
 #pragma unroll
-  for (unsigned i = block_thread(); i < kTile * kPiecesOfA; i += kThreads) {
+  for (unsigned p = 0; p < kTile * kPiecesOfA / kThreads; ++p) {
+    const unsigned i = block_thread() + p * kThreads;
     const unsigned row = i / kPiecesOfA, piece = i % kPiecesOfA;
     copy_async(stages.a[stage].address(row, in_a(row, piece)), a + row * depth + piece * kEight);
   }
 #pragma unroll
-  for (unsigned i = block_thread(); i < kDepth * kPiecesOfB; i += kThreads) {
+  for (unsigned p = 0; p < kDepth * kPiecesOfB / kThreads; ++p) {
+    const unsigned i = block_thread() + p * kThreads;
     const unsigned row = i / kPiecesOfB, piece = i % kPiecesOfB;
     copy_async(stages.b[stage].address(row, in_b(row, piece)), b + row * width + piece * kEight);
   }
@@ -64,10 +66,9 @@ extern "C" __global__ void launchgap_matmul_mma(const Bits16* a,
                                                 int k) {
   LAUNCHGAP_SHARED(Stages, stages);
   const unsigned width = static_cast<unsigned>(n), depth = static_cast<unsigned>(k);
-  const unsigned blocks_in_row = width / kTile;
-  const unsigned top = block_index() / blocks_in_row * kTile;
-  const unsigned left = block_index() % blocks_in_row * kTile;
-  if (top >= static_cast<unsigned>(m)) return;
+  const TilePlace tile =
+      place_of_tile(block_index(), static_cast<unsigned>(m) / kTile, width / kTile);
+  const unsigned top = tile.row * kTile, left = tile.column * kTile;
   const unsigned warp = block_thread() / kLanes, lane = block_thread() % kLanes;
   const unsigned warp_top = warp / 2 * kWarpTile, warp_left = warp % 2 * kWarpTile;
   const unsigned steps = depth / kDepth;

@@ -23,7 +23,7 @@ struct Rung {
   unsigned depth = 1;
   unsigned box_of_a = 0, box_of_b = 0;  // rows of a box, of 64 columns; 0: pointers
   std::string_view idiom;               // for the reader of a report
-  double rate = 1;                      // on fake GPUs: of what the type reaches there
+  double rate = 1;  // about what it reaches of the library: for estimates, and on fake GPUs
 };
 
 /// From the oldest on.

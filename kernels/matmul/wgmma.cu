@@ -65,10 +65,9 @@ extern "C" __global__ LAUNCHGAP_THREADS(kThreads) void launchgap_matmul_wgmma(
     int k) {
   auto& shared = launched_memory<Shared>();
   const unsigned width = static_cast<unsigned>(n), steps = static_cast<unsigned>(k) / kDepth;
-  const unsigned blocks_in_row = width / kWidth;
-  const unsigned top = block_index() / blocks_in_row * kHeight;
-  const unsigned left = block_index() % blocks_in_row * kWidth;
-  if (top >= static_cast<unsigned>(m)) return;
+  const TilePlace tile =
+      place_of_tile(block_index(), static_cast<unsigned>(m) / kHeight, width / kWidth);
+  const unsigned top = tile.row * kHeight, left = tile.column * kWidth;
   const unsigned thread = block_thread(), group = thread / kGroup, lane = thread % kLanes;
   if (thread == 0) {
     for (unsigned i = 0; i < kStages; ++i) {
@@ -106,6 +105,7 @@ extern "C" __global__ LAUNCHGAP_THREADS(kThreads) void launchgap_matmul_wgmma(
     if (step > 0 && lane == 0) arrive(shared.empty[(step - 1) % kStages]);
   }
   wait_for_group<0>();
+  settle(sums);
 
   const unsigned row = top + 64 * group + thread % kGroup / kLanes * 16 + lane / 4;
   auto* const pairs = reinterpret_cast<unsigned*>(c);

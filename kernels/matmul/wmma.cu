@@ -22,20 +22,31 @@ using TileOfA = SharedMatrix<Bits16, kTile, kDepth + kEight>;
 using TileOfB = SharedMatrix<Bits16, kDepth, kTile + kEight>;
 using TileOfC = SharedMatrix<float, kTile, kTile + 4>;
 
-/// Brings `rows` rows of `columns` elements, 8 at a time and thread: 8 threads at once write 16
-/// bytes each, of 8 rows.
-template <class Tile>
-LAUNCHGAP_DEVICE void copy(Tile& to,
-                           const Bits16* from,
-                           unsigned pitch,
-                           unsigned rows,
-                           unsigned columns) {
-  const unsigned in_row = columns / kEight;
-  for (unsigned i = block_thread(); i < rows * in_row; i += kThreads) {
-    const unsigned row = i / (8 * in_row) * 8 + i % 8, column = i / 8 % in_row * kEight;
-    store_eight(to.address(row, column), load_eight(from + row * pitch + column));
+/// What a thread brings of a strip: 8 elements at a time, of which 8 threads at once write those of
+/// 8 rows.
+template <unsigned kRows, unsigned kColumns>
+struct Pieces {
+  static constexpr unsigned kInRow = kColumns / kEight, kCount = kRows * kInRow / kThreads;
+  Eight pieces[kCount];
+
+  LAUNCHGAP_DEVICE static unsigned row(unsigned i) { return i / (8 * kInRow) * 8 + i % 8; }
+  LAUNCHGAP_DEVICE static unsigned column(unsigned i) { return i / 8 % kInRow * kEight; }
+  LAUNCHGAP_DEVICE void load(const Bits16* from, unsigned pitch) {
+#pragma unroll
+    for (unsigned p = 0; p < kCount; ++p) {
+      const unsigned i = block_thread() + p * kThreads;
+      pieces[p] = load_eight(from + row(i) * pitch + column(i));
+    }
   }
-}
+  template <class Tile>
+  LAUNCHGAP_DEVICE void store(Tile& to) const {
+#pragma unroll
+    for (unsigned p = 0; p < kCount; ++p) {
+      const unsigned i = block_thread() + p * kThreads;
+      store_eight(to.address(row(i), column(i)), pieces[p]);
+    }
+  }
+};
 
 }  // namespace
 
@@ -56,11 +67,20 @@ extern "C" __global__ void launchgap_matmul_wmma(const Bits16* a,
   const unsigned warp = block_thread() / kLanes;
   const unsigned warp_top = warp / 2 * kWarpTile, warp_left = warp % 2 * kWarpTile;
   Sums sums[kSums][kSums];
+  Pieces<kTile, kDepth> of_strip_a;
+  Pieces<kDepth, kTile> of_strip_b;
+  of_strip_a.load(a + top * depth, depth);
+  of_strip_b.load(b + left, width);
 
   for (unsigned begin = 0; begin < depth; begin += kDepth) {
-    copy(tile_a, a + top * depth + begin, depth, kTile, kDepth);
-    copy(tile_b, b + begin * width + left, width, kDepth, kTile);
+    of_strip_a.store(tile_a);
+    of_strip_b.store(tile_b);
     wait_for_block();
+    // The next strips are on their way to registers while these are multiplied.
+    if (begin + kDepth < depth) {
+      of_strip_a.load(a + top * depth + begin + kDepth, depth);
+      of_strip_b.load(b + (begin + kDepth) * width + left, width);
+    }
 #pragma unroll
     for (unsigned i = 0; i < kDepth; i += kMatrix) {
       Halves of_a[kSums], of_b[kSums];

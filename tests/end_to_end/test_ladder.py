@@ -24,7 +24,7 @@ def of_device(rows, device):
 
 
 def test_every_rung_that_can_run_stands_beside_the_library_and_the_others_say_why(tmp_path):
-    rows, findings = ladder(tmp_path, (KEPLER, HOPPER, BLACKWELL))
+    rows, findings = ladder(tmp_path, (KEPLER, HOPPER, BLACKWELL), "--sweep", "size=2048:2048")
     hopper, kepler, blackwell = (of_device(rows, device) for device in (HOPPER, KEPLER, BLACKWELL))
     assert [rung for rung, _ in hopper] == ["naive", "tiles", "wmma", "mma", "wgmma", *3 * ["library"]]
     assert {row["status"] for row in hopper.values()} == {"ok"}

@@ -2,9 +2,12 @@
 // order the threads run.
 #include "tests/ladder/rungs.h"
 
-#include <array>
+#include <set>
+#include <utility>
 
 #include <gmock/gmock.h>
+
+#include "kernels/matmul/instructions.h"
 
 namespace launchgap::kernels {
 namespace {
@@ -30,6 +33,27 @@ TEST_P(EachRung, HasNoBankConflicts) {
     EXPECT_EQ(wrong(own, own.kernel, shape, 1, &conflicts), "");
     EXPECT_THAT(conflicts, IsEmpty());
   }
+}
+
+TEST(PlaceOfTile, IsEachTileOnce) {
+  for (unsigned rows = 1; rows <= 20; ++rows) {
+    for (unsigned columns = 1; columns <= 9; ++columns) {
+      std::set<std::pair<unsigned, unsigned>> seen;
+      for (unsigned block = 0; block < rows * columns; ++block) {
+        const TilePlace place = place_of_tile(block, rows, columns);
+        EXPECT_LT(place.row, rows);
+        EXPECT_LT(place.column, columns);
+        seen.insert({place.row, place.column});
+      }
+      EXPECT_EQ(seen.size(), rows * columns) << rows << " x " << columns;
+    }
+  }
+}
+
+TEST(PlaceOfTile, HasEightRowsSideBySide) {
+  EXPECT_EQ(place_of_tile(7, 32, 32).row, 7u);
+  EXPECT_EQ(place_of_tile(8, 32, 32).column, 1u);
+  EXPECT_EQ(place_of_tile(8 * 32, 32, 32).row, 8u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder,

@@ -108,6 +108,26 @@ TEST(Ladder, SaysItOfTheLargestSizeThatTwoRungsHave) {
   EXPECT_THAT(found[0].sentence, HasSubstr("4096 x 4096"));
 }
 
+TEST(Ladder, WhatOneThatIsMissingGivesIsNotSaidOfAnother) {
+  const std::vector<Finding> found = said(ladder_findings(session_of("GPU-1"),
+                                                          together({rows_of("tiles", "fp32", 12),
+                                                                    rows_of("wmma", "fp16", {}),
+                                                                    rows_of("mma", "bf16", 480)})));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(
+      found[0].sentence,
+      "A product of 4096 x 4096 matrices takes launchgap's own kernels 40 times as long by rung "
+      "tiles in place of mma (FP32 for BF16).");
+}
+
+TEST(Ladder, OfASizeWithFewerBlocksThanMultiprocessorsSaysNothing) {
+  const auto small =
+      together({rows_of("mma", "bf16", 200, 1024), rows_of("wgmma", "bf16", 150, 1024)});
+  EXPECT_THAT(ladder_findings(session_of("GPU-1"), small), IsEmpty());
+  EXPECT_THAT(ladder_findings(session_of("GPU-1", true), small), SizeIs(1))
+      << "a CPU has all of it";
+}
+
 TEST(Ladder, OfOneRungOrNoneSaysNothing) {
   EXPECT_THAT(ladder_findings(session_of("GPU-1"), rows_of("naive", "fp32", 2)), IsEmpty());
   EXPECT_THAT(ladder_findings(session_of("GPU-1"), {}), IsEmpty());

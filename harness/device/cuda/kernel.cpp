@@ -83,6 +83,12 @@ CudaModule::CudaModule(const Driver& driver,
         "this build carries no device code: it was built without clang and without nvcc. Install "
         "clang (scripts/setup does) and build again");
   } else {
+    if (refused_ != abi::kSuccess && description.native_from > 0)
+      throw Unsupported(
+          "the driver does not take the native form of kernel {}: {}. It is of a toolkit that is "
+          "newer than the driver, maybe",
+          description.name,
+          driver_.describe(refused_));
     throw Unsupported("this build has no {} form of kernel {} for compute capability {}.{}",
                       wanted == "auto" ? "native" : wanted,
                       description.name,
@@ -129,6 +135,7 @@ bool CudaModule::load(std::string_view image) {
     case abi::kInvalidImage:
     case abi::kInvalidPtx:
     case abi::kInvalidSource:
+      refused_ = code;
       return false;
     default:
       driver_.check(code, "cuModuleLoadDataEx", __FILE__, __LINE__);

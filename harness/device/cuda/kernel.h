@@ -30,6 +30,7 @@ class CudaModule {
   const Driver& driver_;
   abi::Module module_ = nullptr;
   abi::Function function_ = nullptr;
+  abi::Result refused_ = abi::kSuccess;  // why the native form was not loaded
   std::string form_;
   bool compiled_by_driver_ = false;
 };

@@ -1,7 +1,9 @@
 #include "harness/device/cuda/abi/nccl.h"
 
-#include <atomic>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -78,12 +80,14 @@ class NcclCollective : public Collective {
         ncclCommInitAll(communicators_.data(), static_cast<int>(numbers.size()), numbers.data()));
   }
   ~NcclCollective() override {
-    if (aborted_) return;
+    if (aborted_) return;  // which has freed them
     for (const abi::NcclCommunicator communicator : communicators_)
       library_.ncclCommDestroy(communicator);
   }
 
   void all_reduce(std::span<const Part> parts, std::size_t count) override {
+    const std::shared_lock lock(mutex_);
+    check_alive();
     CHECK_NCCL(library_, ncclGroupStart());
     abi::NcclResult result = abi::kNcclSuccess;
     for (std::size_t i = 0; i < parts.size() && result == abi::kNcclSuccess; ++i)
@@ -94,16 +98,24 @@ class NcclCollective : public Collective {
   }
 
   void all_reduce(std::size_t member, const Part& part, std::size_t count) override {
+    const std::shared_lock lock(mutex_);
+    check_alive();
     library_.check(enqueue(member, part, count), "ncclAllReduce");
   }
 
   void abort() noexcept override {
-    if (aborted_.exchange(true)) return;
+    // Not while another thread is in a call: an abort frees what the call uses. Calls return as
+    // soon as their part is enqueued.
+    const std::unique_lock lock(mutex_);
+    if (std::exchange(aborted_, true)) return;
     for (const abi::NcclCommunicator communicator : communicators_)
       library_.ncclCommAbort(communicator);
   }
 
  private:
+  void check_alive() const {
+    if (aborted_) throw Error("NCCL: the sum was given up, since another device's part failed");
+  }
   abi::NcclResult enqueue(std::size_t member, const Part& part, std::size_t count) {
     return library_.ncclAllReduce(part.from->address(),
                                   part.to->address(),
@@ -116,7 +128,8 @@ class NcclCollective : public Collective {
 
   const Nccl& library_;
   std::vector<abi::NcclCommunicator> communicators_;
-  std::atomic<bool> aborted_{false};
+  std::shared_mutex mutex_;
+  bool aborted_ = false;
 };
 
 }  // namespace

@@ -122,7 +122,8 @@ abi::Result CudaStream::launch_with(abi::LaunchAttributeId which,
   abi::LaunchAttribute attribute{};
   attribute.id = which;
   attribute.value.flag = 1;
-  const abi::LaunchConfig config{shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, &attribute, 1};
+  const abi::LaunchConfig config{
+      shape.blocks, 1, 1, shape.threads, 1, 1, shape.shared_bytes, handle, &attribute, 1};
   return driver_.cuLaunchKernelEx(&config, function_of(kernel), arguments, nullptr);
 }
 
@@ -134,8 +135,16 @@ void CudaStream::launch_cooperative(const Kernel& kernel, LaunchShape shape, voi
   } else if (driver_.cuLaunchKernelEx) {
     code = launch_with(abi::kLaunchCooperative, kernel, shape, arguments);
   } else if (driver_.cuLaunchCooperativeKernel) {
-    code = driver_.cuLaunchCooperativeKernel(
-        function_of(kernel), shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, arguments);
+    code = driver_.cuLaunchCooperativeKernel(function_of(kernel),
+                                             shape.blocks,
+                                             1,
+                                             1,
+                                             shape.threads,
+                                             1,
+                                             1,
+                                             shape.shared_bytes,
+                                             handle,
+                                             arguments);
   }
   if (code == abi::kNotSupported)
     throw Unsupported("the GPU or its driver has no cooperative launches (compute capability 6.0)");
