@@ -3,10 +3,13 @@
 import json
 
 import pytest
-from shipped import NODES, UNTRACED, launchgap, table
+from shipped import NATIVE, NODES, UNTRACED, launchgap, table
 
 MIXED = json.loads((NODES / "mixed_8_gpus.json").read_text())
 KEPLER, HOPPER, BLACKWELL = (MIXED["devices"][i] for i in (0, 6, 7))
+
+
+needs_native_form = pytest.mark.skipif(not NATIVE, reason="built without nvcc, which alone compiles the later rungs")
 
 
 def ladder(folder, devices, *more, faults=(), filter="^matmul/ladder", code=0, where="gpu"):
@@ -23,6 +26,7 @@ def of_device(rows, device):
     return {(row["rung"], row["type"]): row for row in rows if row["device_id"] == device["uuid"]}
 
 
+@needs_native_form
 def test_every_rung_that_can_run_stands_beside_the_library_and_the_others_say_why(tmp_path):
     rows, findings = ladder(tmp_path, (KEPLER, HOPPER, BLACKWELL), "--sweep", "size=2048:2048")
     hopper, kepler, blackwell = (of_device(rows, device) for device in (HOPPER, KEPLER, BLACKWELL))
@@ -40,6 +44,7 @@ def test_every_rung_that_can_run_stands_beside_the_library_and_the_others_say_wh
     assert "tensor cores" not in said[KEPLER["uuid"]]
 
 
+@needs_native_form
 def test_a_rung_that_hangs_costs_its_case_alone(tmp_path):
     faults = [{"device": 0, "library": "cuda", "call": "cuTensorMapEncodeTiled", "hang": True}]
     rows, _ = ladder(tmp_path, (HOPPER,), "--timeout", "5", faults=faults, code=3)
@@ -48,6 +53,7 @@ def test_a_rung_that_hangs_costs_its_case_alone(tmp_path):
         assert ("hung" in row["reason"]) == (rung == "wgmma")
 
 
+@needs_native_form
 @pytest.mark.parametrize(
     ("call", "code", "status", "words"),
     [

@@ -1,12 +1,15 @@
 // Which lane has which element, from a second description than the one that the emulation was
 // written from: CuTe's layouts, which CUTLASS compiles its kernels with.
 #include <array>
+#include <cstring>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "kernels/element.h"
-#include "kernels/matmul/emulated.h"
+#include "kernels/matmul/instructions_hopper.h"
 
 namespace launchgap::kernels {
 namespace {
@@ -83,6 +86,71 @@ TEST(MmaLayout, OfAIsWhatLdmatrixReads) {
       EXPECT_EQ(registers[i / 2] >> i % 2 * 16 & 0xFFFF, expected) << lane << " " << i;
     }
   });
+}
+
+// wgmma's operands in shared memory, by CuTe's canonical layouts
+// (cute/atom/mma_traits_sm90_gmma.hpp) in units of 16 bytes, before the swizzle: along the depth
+// ((8, m), 2) : ((8, SBO), 1), along n
+// ((8, n), (8, k)) : ((1, LBO), (8, SBO)).
+unsigned unit_along_depth(unsigned row, unsigned k, unsigned stride) {
+  constexpr Mode kOfK[] = {{2, 1}};
+  const Mode of_row[] = {{8, 8}, {8, stride / 16}};
+  return offset(row, of_row) + offset(k / 8, kOfK);
+}
+unsigned unit_along_columns(unsigned k, unsigned column, unsigned leading, unsigned stride) {
+  const Mode of_column[] = {{8, 1}, {4, leading / 16}}, of_k[] = {{8, 8}, {2, stride / 16}};
+  return offset(column / 8, of_column) + offset(k, of_k);
+}
+/// Swizzle<3, 4, 3>.
+unsigned swizzled_by_cute(unsigned bytes) {
+  return bytes ^ (bytes & 7u << 7) >> 3;
+}
+
+TEST(WgmmaOperands, LieWhereCuteHasThem) {
+  struct Shared {
+    std::uint16_t a[64 * 64], b[4 * 64 * 64];
+  };
+  constexpr unsigned kStride = 1024, kLeading = 8192;
+  const auto placed = [](std::uint16_t* operand, unsigned unit, unsigned within) {
+    return operand + swizzled_by_cute(16 * unit + 2 * within) / 2;
+  };
+  for (const unsigned k : {0u, 1u, 7u, 8u, 15u}) {
+    for (const auto& [row, column] : {std::pair(0u, 0u),
+                                      {1u, 7u},
+                                      {8u, 8u},
+                                      {37u, 63u},
+                                      {63u, 64u},
+                                      {15u, 200u},
+                                      {48u, 255u}}) {
+      std::vector<unsigned> found;  // of C, row * 256 + column
+      emulated::run(1, 128, 1, {}, [&] {
+        Shared& shared = emulated::shared_variable<Shared>();
+        const emulated::Place here = emulated::Place::current();
+        const unsigned thread = emulated::thread_index();
+        if (thread == 0) {
+          emulated::write_shared(&shared, sizeof shared, here);
+          std::memset(&shared, 0, sizeof shared);
+          *placed(shared.a, unit_along_depth(row, k, kStride), k % 8) = 0x3F80;
+          *placed(shared.b, unit_along_columns(k, column, kLeading, kStride), column % 8) = 0x3F80;
+        }
+        emulated::barrier(here);
+        float sums[128] = {};
+        emulated::fence_group(here);
+        emulated::multiply_in_group(
+            sums, 256, operand(shared.a, 16, kStride), operand(shared.b, kLeading, kStride), here);
+        emulated::commit_group(here);
+        emulated::wait_for_group(0, here);
+        // CLayout_64x256: ((4, 8, 4), (2, 2, 32)) : ((128, 1, 16), (64, 8, 512)), rows first.
+        constexpr Mode kThreads[] = {{4, 128}, {8, 1}, {4, 16}},
+                       kValues[] = {{2, 64}, {2, 8}, {32, 512}};
+        for (unsigned i = 0; i < 128; ++i) {
+          const unsigned place = offset(thread, kThreads) + offset(i, kValues);
+          if (sums[i] != 0) found.push_back(place % 64 * 256 + place / 64);
+        }
+      });
+      ASSERT_THAT(found, testing::ElementsAre(row * 256 + column)) << k;
+    }
+  }
 }
 
 }  // namespace
