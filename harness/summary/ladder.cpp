@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
@@ -83,14 +84,13 @@ std::optional<Finding> finding_of(const OfSize& rows, bool on_host) {
   finding.device = rows.front()->device;
   finding.cases = fmt::format("matmul/ladder, {0} x {0} x {0}", rows.front()->size);
   finding.sentence =
-      fmt::format("A product of {0} x {0} matrices takes launchgap's own kernels {1}",
+      fmt::format("A product of {0} x {0} matrices takes launchgap's own kernels {1}.",
                   rows.front()->size,
-                  list_text(costs));
+                  fmt::join(costs, ". It takes them "));
   if (best->of_library)
-    finding.sentence += fmt::format("; the fastest of them reaches {} of the library in {}",
+    finding.sentence += fmt::format(" The fastest of them reaches {} of the library in {}.",
                                     percent_text(*best->of_library),
                                     upper(best->type));
-  finding.sentence += ".";
   for (const LadderRow* row : rows) {
     if (row->tflops) {
       finding.evidence.emplace_back(fmt::format(

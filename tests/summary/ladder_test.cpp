@@ -62,9 +62,10 @@ TEST(Ladder, SaysWhatLackingEachUnitCosts) {
   EXPECT_EQ(
       found[0].sentence,
       "A product of 4096 x 4096 matrices takes launchgap's own kernels 6.0 times as long "
-      "without tiles in shared memory, 20 times as long without tensor cores (FP32 for FP16) "
-      "and 2.0 times as long by WMMA in place of mma.sync and copies that run ahead (FP16 for "
-      "BF16); the fastest of them reaches 80 % of the library in BF16.");
+      "without tiles in shared memory. It takes them 20 times as long without tensor cores "
+      "(FP32 for FP16). It takes them 2.0 times as long by WMMA in place of mma.sync and "
+      "copies that run ahead (FP16 for BF16). The fastest of them reaches 80 % of the library "
+      "in BF16.");
   EXPECT_THAT(found[0].unknown, IsEmpty());
 }
 
