@@ -178,7 +178,7 @@ class Device {
   /// A matrix in the device's memory, as kernels take it of which memory hardware brings boxes
   /// (TMA): the bytes of the parameter.
   struct MatrixMap {
-    alignas(64) std::uint64_t opaque[16] = {};
+    alignas(128) std::uint64_t opaque[16] = {};
   };
   /// Of bfloat16, rows without gaps; boxes have so many rows of 64 elements, with the 128-byte
   /// swizzle. Throws Unsupported where the device or its driver has no such maps.

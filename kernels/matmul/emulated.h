@@ -94,7 +94,7 @@ constexpr std::size_t swizzled(std::size_t offset) {
 
 /// A tensor map, in the 128 bytes that a GPU's has.
 struct TensorMap {
-  alignas(64) std::uint64_t opaque[16] = {};
+  alignas(128) std::uint64_t opaque[16] = {};
 };
 TensorMap make_tensor_map(const std::uint16_t* matrix,
                           unsigned height,

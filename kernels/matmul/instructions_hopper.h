@@ -12,7 +12,7 @@ using emulated::TensorMap;
 #define LAUNCHGAP_THREADS(count)
 #else
 struct TensorMap {
-  alignas(64) unsigned long long opaque[16];
+  alignas(128) unsigned long long opaque[16];
 };
 #define LAUNCHGAP_TENSOR_MAP(name) const __grid_constant__ TensorMap name
 // All that a block has, and one block on a multiprocessor: it decides how many registers there are.

@@ -175,7 +175,7 @@ SAME(kMemoryPoolsSupported, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
 SAME(kPtxVersion, CU_FUNC_ATTRIBUTE_PTX_VERSION);
 SAME(kMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 SAME(sizeof(TensorMap), sizeof(CUtensorMap));
-SAME(alignof(TensorMap), alignof(CUtensorMap));
+static_assert(alignof(TensorMap) >= alignof(CUtensorMap));  // 64 before CUDA 13
 SAME(kTensorBfloat16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
 SAME(kTensorNoInterleave, CU_TENSOR_MAP_INTERLEAVE_NONE);
 SAME(kTensorSwizzle128, CU_TENSOR_MAP_SWIZZLE_128B);

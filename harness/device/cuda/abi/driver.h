@@ -176,7 +176,7 @@ enum FunctionAttribute : int {
 
 /// A tensor map: 128 bytes that only the driver and the GPU read.
 struct TensorMap {
-  alignas(64) std::uint64_t opaque[16] = {};
+  alignas(128) std::uint64_t opaque[16] = {};
 };
 enum TensorMapOption : int {
   kTensorBfloat16 = 9,
