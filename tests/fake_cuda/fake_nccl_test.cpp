@@ -2,6 +2,7 @@
 // keeps all waiting.
 #include <array>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/fake_cuda/fixture.h"
@@ -42,6 +43,11 @@ class FakeNccl : public FakeCuda {
     std::array<NcclCommunicator, 2> made{};
     ASSERT_EQ(nccl.ncclCommInitAll(made.data(), 2, nullptr), kNcclSuccess);
     for (int i = 0; i < 2; ++i) members[i].communicator = made[i];
+  }
+
+  void TearDown() override {
+    for (const Member& member : members) nccl.ncclCommAbort(member.communicator);
+    FakeCuda::TearDown();
   }
 
   /// Spins for so long, and gives its number between two events.
@@ -90,8 +96,8 @@ TEST_F(FakeNccl, SumsInAGroupAndTheQuickOneWaits) {
   for (const Member& member : members) EXPECT_EQ(sum_of(member), 4);
   EXPECT_GT(waited_ns(members[0]), 4'500'000);
   EXPECT_LT(waited_ns(members[1]), 4'000'000);
-  for (const Member& member : members)
-    EXPECT_EQ(nccl.ncclCommDestroy(member.communicator), kNcclSuccess);
+  for (Member& member : members)
+    EXPECT_EQ(nccl.ncclCommDestroy(std::exchange(member.communicator, nullptr)), kNcclSuccess);
 }
 
 TEST_F(FakeNccl, SumsAgainWhatIsThereThen) {
@@ -132,7 +138,8 @@ TEST_F(FakeNccl, WaitsForOneThatDoesNotComeUntilItIsAborted) {
   EXPECT_EQ(cu.cuStreamQuery(members[0].stream), kNotReady);
   std::thread([&] {
     usleep(20'000);
-    EXPECT_EQ(nccl.ncclCommAbort(members[0].communicator), kNcclSuccess);
+    const auto aborted = std::exchange(members[0].communicator, nullptr);
+    EXPECT_EQ(nccl.ncclCommAbort(aborted), kNcclSuccess);
   }).join();
   EXPECT_EQ(cu.cuStreamSynchronize(members[0].stream), kSuccess);
   EXPECT_GT(waited_ns(members[0]), 60'000'000);
