@@ -26,7 +26,10 @@ std::optional<double> Meeting::last_begin_ns(double now_ns) {
 }
 
 std::optional<double> Meeting::over_ns(std::size_t party, double begin_ns, double now_ns) {
-  if (given_up_) return std::max(begin_ns, now_ns);
+  if (given_up_) {
+    for (Party& one : parties_) one = {};  // what gives holds what it is given to
+    return std::max(begin_ns, now_ns);
+  }
   if (!begun_ns_) {
     begun_ns_ = last_begin_ns(now_ns);
     if (!begun_ns_) return std::nullopt;
