@@ -8,7 +8,7 @@
 #define LAUNCHGAP_DEVICE inline
 #define LAUNCHGAP_SHARED(Type, name) Type& name = emulated::shared_variable<Type>()
 // Where an instruction stands in a rung, for what is reported of it.
-#define LAUNCHGAP_PLACE emulated::Place place = emulated::Place::current()
+#define LAUNCHGAP_PLACE [[maybe_unused]] emulated::Place place = emulated::Place::current()
 #define LAUNCHGAP_AND_PLACE , LAUNCHGAP_PLACE
 #else
 #include "../device.h"
