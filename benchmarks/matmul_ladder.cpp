@@ -1,4 +1,5 @@
 // One product in the idiom of each generation, beside the device's library on the same operands.
+#include <algorithm>
 #include <vector>
 
 #include "benchmarks/operands.h"
@@ -51,8 +52,7 @@ const Registration matmul_ladder =
         .axis("rung",
               "`naive`: a thread for each element; `tiles` (Kepler): through shared memory, and on "
               "the host in blocks; `wmma` (Volta), `mma` (Ampere) and `wgmma` (Hopper): by tensor "
-              "cores; `library`: "
-              "the device's own (kernels/matmul)",
+              "cores; `library`: the device's own (kernels/matmul)",
               rungs_of)
         .size_axis("size", "rows and columns of the square matrices", rung_sizes, kLargestRungSide)
         .axis("type", product_type_meaning, rung_types)

@@ -73,8 +73,7 @@ void check_shape(const Rung& rung, const MatmulShape& shape) {
   if (shape.m % height != 0 || shape.n % width != 0 || shape.k % depth != 0)
     throw Unsupported(
         "rung {} computes {} x {} elements at a time by {} of the depth: {} x {} x {} is no "
-        "multiple "
-        "of that",
+        "multiple of that",
         rung.name,
         height,
         width,

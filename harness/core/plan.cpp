@@ -75,7 +75,7 @@ std::size_t Plan::largest_batch() const {
 double Plan::seconds(std::size_t at_once) const {
   double total = 0;
   for (const Batch& batch : batches) {
-    std::vector<double> busy_until(std::clamp<std::size_t>(at_once, 1, batch.size() + 1));
+    std::vector<double> busy_until(std::max<std::size_t>(1, std::min(at_once, batch.size())));
     for (const PlannedRun& run : batch) {
       double& next = *std::ranges::min_element(busy_until);
       next += run.start_seconds;

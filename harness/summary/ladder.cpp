@@ -107,7 +107,7 @@ std::optional<Finding> finding_of(const OfSize& rows, bool on_host) {
 
 }  // namespace
 
-std::vector<LadderRow> ladder_rows(const SessionData&, const std::vector<SummaryRow>& rows) {
+std::vector<LadderRow> ladder_rows(const std::vector<SummaryRow>& rows) {
   std::map<std::tuple<std::string, long long, std::size_t, std::string>, LadderRow> found;
   for (const SummaryRow& row : rows) {
     const CaseKey& key = row.key;
@@ -157,7 +157,7 @@ std::vector<LadderRow> ladder_rows(const SessionData&, const std::vector<Summary
 std::vector<Finding> ladder_findings(const SessionData& session,
                                      const std::vector<SummaryRow>& rows) {
   const DeviceLabels labels(session);
-  const std::vector<LadderRow> ladder = ladder_rows(session, rows);
+  const std::vector<LadderRow> ladder = ladder_rows(rows);
   std::map<std::string, std::map<long long, OfSize>> by_size;
   for (const LadderRow& row : ladder) by_size[row.device][row.size].push_back(&row);
   std::vector<Finding> findings;
@@ -181,7 +181,7 @@ Table ladder_table() {
       "ladder.csv",
       "device, size and rung of the product that is written for each generation",
       TableUse::session,
-      [](const TableInputs& from) { return ladder_rows(from.session, from.rows); },
+      [](const TableInputs& from) { return ladder_rows(from.rows); },
       {{"device_id", &LadderRow::device},
        {"size", "Rows and columns of the matrices.", &LadderRow::size},
        {"rung",

@@ -25,7 +25,7 @@ struct LadderRow {
 };
 
 /// By device, size and rung, from the oldest on.
-std::vector<LadderRow> ladder_rows(const SessionData& session, const std::vector<SummaryRow>& rows);
+std::vector<LadderRow> ladder_rows(const std::vector<SummaryRow>& rows);
 
 /// Of each device, for the largest size that two rungs have: what lacking each unit costs there.
 /// Two rungs are told apart beyond 5 %. On GPUs of 2048 and more alone: of 1024 wgmma has 32

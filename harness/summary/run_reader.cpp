@@ -84,9 +84,13 @@ class FileReader {
       if (record.steady == false) run_.restless_cases.push_back(record.case_name);
     } else if (kind == EndRecord::kName) {
       take_end(json);
-    } else if (!read_.measured) {
-      return;
-    } else if (kind == Choice::kName) {
+    } else if (read_.measured) {
+      add_measured(kind, json);
+    }
+  }
+
+  void add_measured(const std::string& kind, const Json& json) {
+    if (kind == Choice::kName) {
       session_.choices.push_back({run_.device,
                                   run_.arm,
                                   run_.process_config,

@@ -10,15 +10,14 @@
 
 namespace launchgap::kernels::emulated {
 
-BankConflicts run(unsigned blocks,
-                  unsigned threads,
+BankConflicts run(LaunchShape shape,
                   std::uint64_t seed,
                   std::span<const Operand> operands,
                   const std::function<void()>& kernel) {
   BankConflicts conflicts;
   std::mt19937_64 seeds(seed);
-  for (unsigned i = 0; i < blocks; ++i)
-    Block(i, threads, seeds(), operands, kernel, conflicts).run();
+  for (unsigned i = 0; i < shape.blocks; ++i)
+    Block(i, shape, seeds(), operands, kernel, conflicts).run();
   return conflicts;
 }
 
@@ -39,6 +38,9 @@ void check_global(const void* address, std::size_t bytes, std::size_t alignment,
 }
 void* shared_memory(const void* variable, std::size_t bytes) {
   return current->memory().variable(variable, bytes);
+}
+void* launched_memory(std::size_t bytes) {
+  return current->launched_memory(bytes);
 }
 void read_shared(const void* address, std::size_t bytes, Place place) {
   current->read(address, bytes, current->thread(), place);
@@ -125,7 +127,7 @@ std::array<float, kElements> matrix_of(const std::array<const unsigned*, kWarpSi
 void load_halves(unsigned (&to)[8], const std::uint16_t* from, unsigned pitch, Place place) {
   together<Matrix>("wmma.load", {to, from, pitch}, place, [&](auto& lanes) {
     check_matrix<std::uint16_t>(lanes, place);
-    for (unsigned row = 0; row < kSide; ++row)
+    for (std::size_t row = 0; row < kSide; ++row)
       current->read(from + row * pitch, kSide * sizeof(std::uint16_t), current->thread(), place);
     const std::span<const unsigned> order = current->unspecified_order(2 * kElements);
     for (unsigned i = 0; i < 2 * kElements; ++i) {
@@ -162,7 +164,7 @@ void store_sums(float* to, const float (&sums)[8], unsigned pitch, Place place) 
   together<Matrix>(
       "wmma.store", {const_cast<float*>(&sums[0]), to, pitch}, place, [&](auto& lanes) {
         check_matrix<float>(lanes, place);
-        for (unsigned row = 0; row < kSide; ++row)
+        for (std::size_t row = 0; row < kSide; ++row)
           current->write(to + row * pitch, kSide * sizeof(float), place);
         const std::span<const unsigned> order = current->unspecified_order(kElements);
         for (unsigned i = 0; i < kElements; ++i)
@@ -228,9 +230,9 @@ void multiply_bfloats(float (&sums)[4],
 // --- TMA and mbarriers ---
 
 void Box::bring(std::byte* shared_memory, std::size_t offset) const {
-  constexpr unsigned kColumns = 64;
-  for (unsigned row = 0; row < rows; ++row) {
-    for (unsigned column = 0; column < kColumns; ++column) {
+  constexpr std::size_t kColumns = 64;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t column = 0; column < kColumns; ++column) {
       const long long from_row = y + static_cast<long long>(row);
       const long long from_column = x + static_cast<long long>(column);
       const bool inside = from_row >= 0 && from_row < height && from_column >= 0 &&
@@ -297,12 +299,12 @@ struct OperandInShared {
       fail("{}: an operand has no 128-byte swizzle, or another base", text_of(place));
   }
   /// Of A, whose rows lie along the depth: 8 rows of 128 bytes, and the next 8 a stride further.
-  std::size_t along_depth(unsigned row, unsigned k) const {
+  std::size_t along_depth(std::size_t row, std::size_t k) const {
     return swizzled(begin + row / 8 * stride + row % 8 * 128 + 2 * k);
   }
   /// Of B, whose rows lie along n: 64 columns of 8 rows, the next 8 rows a stride further, and the
   /// next 64 columns a leading dimension.
-  std::size_t along_columns(unsigned k, unsigned column) const {
+  std::size_t along_columns(std::size_t k, std::size_t column) const {
     return swizzled(begin + column / 64 * leading + k / 8 * stride + k % 8 * 128 + column % 64 * 2);
   }
 };
@@ -322,7 +324,7 @@ void multiply_rows(const std::array<float*, kWarpSize>& sums,
                    const OperandInShared& a,
                    const OperandInShared& b,
                    Place place) {
-  constexpr unsigned kRows = 16, kDepth = 16;
+  constexpr std::size_t kRows = 16, kDepth = 16;
   std::vector<float> left(kRows * kDepth), right(kDepth * columns);
   for (unsigned row = 0; row < kRows; ++row) {
     for (unsigned k = 0; k < kDepth; ++k)

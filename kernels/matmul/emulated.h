@@ -17,11 +17,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <source_location>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "kernels/kernel.h"
 
 namespace launchgap::kernels::emulated {
 
@@ -38,17 +39,32 @@ struct Operand {
 /// Where and how often a warp's accesses to shared memory take turns: "tiles.cu:31: 2-way".
 using BankConflicts = std::map<std::string, std::size_t>;
 
-/// Runs `kernel` as so many blocks of so many threads (a multiple of 32), one block after the
+/// Runs `kernel` as a grid of this shape, whose threads are a multiple of 32, one block after the
 /// other. Throws Fault.
-BankConflicts run(unsigned blocks,
-                  unsigned threads,
+BankConflicts run(LaunchShape shape,
                   std::uint64_t seed,
                   std::span<const Operand> operands,
                   const std::function<void()>& kernel);
 
 // --- What instructions.h is made of, within a launch ---
 
-using Place = std::source_location;
+/// Where an instruction stands: as std::source_location, which clang 14 does not have.
+class Place {
+ public:
+  Place() = default;
+  static Place current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
+    Place place;
+    place.file_ = file;
+    place.line_ = line;
+    return place;
+  }
+  const char* file_name() const { return file_; }
+  unsigned line() const { return line_; }
+
+ private:
+  const char* file_ = "";
+  unsigned line_ = 0;
+};
 
 unsigned block_index();
 unsigned block_size();
@@ -66,6 +82,8 @@ Type& shared_variable() {
   static char variable;
   return *static_cast<Type*>(shared_memory(&variable, sizeof(Type)));
 }
+/// What a launch asks for, of which the kernel wants so much.
+void* launched_memory(std::size_t bytes);
 void read_shared(const void* address, std::size_t bytes, Place place);
 void write_shared(const void* address, std::size_t bytes, Place place);
 

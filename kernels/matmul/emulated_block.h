@@ -88,7 +88,7 @@ inline Block* current = nullptr;
 class Block {
  public:
   Block(unsigned index,
-        unsigned threads,
+        LaunchShape shape,
         std::uint64_t seed,
         std::span<const Operand> operands,
         const std::function<void()>& kernel,
@@ -98,9 +98,10 @@ class Block {
         kernel_(kernel),
         conflicts_(conflicts),
         random_(seed),
-        threads_(threads),
-        ready_(threads / kWarpSize, ~0u),
-        memory_(threads) {}
+        launched_bytes_(shape.shared_bytes),
+        threads_(shape.threads),
+        ready_(shape.threads / kWarpSize, ~0u),
+        memory_(shape.threads) {}
 
   void run() {
     current = this;
@@ -193,6 +194,13 @@ class Block {
   }
 
   SharedMemory& memory() { return memory_; }
+  void* launched_memory(std::size_t bytes) {
+    if (bytes > launched_bytes_)
+      fail("the kernel uses {} bytes of shared memory, and its launch asks for {}",
+           bytes,
+           launched_bytes_);
+    return memory_.variable(&launched_bytes_, bytes);
+  }
   void read(const void* address, std::size_t bytes, unsigned reader, Place place) {
     memory_.read(address, bytes, reader, threads_[reader].clock, place);
   }
@@ -410,7 +418,7 @@ class Block {
 
   /// The n-th accesses of a warp's lanes, if all are at one place, are one instruction.
   void compare_accesses(unsigned warp) {
-    const std::span lanes = std::span(threads_).subspan(warp * kWarpSize, kWarpSize);
+    const std::span lanes = std::span(threads_).subspan(std::size_t{warp} * kWarpSize, kWarpSize);
     const std::vector<Access>& first = lanes.front().accesses;
     const bool alike = std::ranges::all_of(
         lanes, [&](const Thread& lane) { return lane.accesses.size() == first.size(); });
@@ -435,6 +443,7 @@ class Block {
   const std::function<void()>& kernel_;
   BankConflicts& conflicts_;
   std::mt19937_64 random_;
+  std::size_t launched_bytes_;
   std::vector<Thread> threads_;
   std::vector<unsigned> ready_;  // of each warp the lanes that can go on
   SharedMemory memory_;

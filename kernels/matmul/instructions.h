@@ -4,7 +4,7 @@
 
 #ifdef LAUNCHGAP_EMULATED
 #include "kernels/matmul/emulated.h"
-#define __global__
+#define __global__  // NOLINT(bugprone-reserved-identifier): as CUDA calls it
 #define LAUNCHGAP_DEVICE inline
 #define LAUNCHGAP_SHARED(Type, name) Type& name = emulated::shared_variable<Type>()
 // Where an instruction stands in a rung, for what is reported of it.

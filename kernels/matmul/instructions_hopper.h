@@ -23,7 +23,7 @@ struct TensorMap {
 template <class Type>
 LAUNCHGAP_DEVICE Type& launched_memory() {
 #ifdef LAUNCHGAP_EMULATED
-  return emulated::shared_variable<Type>();
+  return *static_cast<Type*>(emulated::launched_memory(sizeof(Type)));
 #else
   extern __shared__ __attribute__((aligned(1024))) unsigned char launched[];
   return *reinterpret_cast<Type*>(launched);

@@ -37,7 +37,7 @@ constexpr Mode kLanesOfC[] = {{4, 32}, {8, 1}}, kValuesOfC[] = {{2, 16}, {2, 8}}
 /// not 0.
 std::vector<unsigned> where_not_zero(unsigned of_a, unsigned of_b) {
   std::vector<unsigned> found;
-  emulated::run(1, 32, 1, {}, [&] {
+  emulated::run({1, 32}, 1, {}, [&] {
     const unsigned lane = emulated::thread_index();
     unsigned a[4] = {}, b[2] = {};
     float sums[4] = {};
@@ -68,8 +68,8 @@ TEST(MmaLayout, IsThatOfCute) {
 
 // ldmatrix gives what mma.sync takes: a matrix of 16 x 16 by rows is A.
 TEST(MmaLayout, OfAIsWhatLdmatrixReads) {
-  emulated::run(1, 32, 1, {}, [] {
-    using Tile = std::array<std::uint16_t, 16 * 16>;
+  emulated::run({1, 32}, 1, {}, [] {
+    using Tile = std::array<std::uint16_t, 256>;
     Tile& tile = emulated::shared_variable<Tile>();
     const unsigned lane = emulated::thread_index();
     const emulated::Place here = emulated::Place::current();
@@ -115,15 +115,16 @@ TEST(WgmmaOperands, LieWhereCuteHasThem) {
     return operand + swizzled_by_cute(16 * unit + 2 * within) / 2;
   };
   for (const unsigned k : {0u, 1u, 7u, 8u, 15u}) {
-    for (const auto& [row, column] : {std::pair(0u, 0u),
-                                      {1u, 7u},
-                                      {8u, 8u},
-                                      {37u, 63u},
-                                      {63u, 64u},
-                                      {15u, 200u},
-                                      {48u, 255u}}) {
+    for (const auto& at : {std::pair(0u, 0u),
+                           {1u, 7u},
+                           {8u, 8u},
+                           {37u, 63u},
+                           {63u, 64u},
+                           {15u, 200u},
+                           {48u, 255u}}) {
+      const unsigned row = at.first, column = at.second;
       std::vector<unsigned> found;  // of C, row * 256 + column
-      emulated::run(1, 128, 1, {}, [&] {
+      emulated::run({1, 128}, 1, {}, [&] {
         Shared& shared = emulated::shared_variable<Shared>();
         const emulated::Place here = emulated::Place::current();
         const unsigned thread = emulated::thread_index();

@@ -12,15 +12,16 @@ namespace {
 
 /// Whether the result differs, a fault is found, or there are bank conflicts, for some shape and
 /// order; also if it ends the process, or takes for ever.
-bool is_noticed(const Rung& rung, const RungKernel& mutant) {
+bool is_noticed(const EmulatedRung& own, const RungKernel& mutant) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);
     for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(signal, SIG_DFL);
-    for (const Shape& shape : rung.shapes) {
+    for (const Shape& shape : own.shapes) {
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
         emulated::BankConflicts conflicts;
-        if (!wrong(rung, mutant, shape, seed, &conflicts).empty() || !conflicts.empty()) _exit(1);
+        if (!wrong(*own.rung, mutant, shape, seed, &conflicts).empty() || !conflicts.empty())
+          _exit(1);
       }
     }
     _exit(0);
@@ -32,7 +33,7 @@ bool is_noticed(const Rung& rung, const RungKernel& mutant) {
 
 void expect_all_noticed(const std::string& name, const std::vector<Mutant>& mutants) {
   EXPECT_GE(mutants.size(), 25u);
-  const Rung& own = rung(name);
+  const EmulatedRung& own = emulated_rung(name);
   EXPECT_FALSE(is_noticed(own, own.kernel)) << "without a slip";
   for (const Mutant& mutant : mutants) EXPECT_TRUE(is_noticed(own, mutant.kernel)) << mutant.what;
 }

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-using launchgap::kernels::Shape;
-
 extern "C" {
 void launchgap_matmul_naive(const float*, const float*, float*, int, int, int);
 void launchgap_matmul_tiles(const float*, const float*, float*, int, int, int);
@@ -32,14 +30,6 @@ void launchgap_matmul_wgmma(const launchgap::kernels::emulated::TensorMap&,
 namespace launchgap::kernels {
 namespace {
 
-unsigned parts(int size, unsigned tile) {
-  return (static_cast<unsigned>(size) + tile - 1) / tile;
-}
-
-std::function<unsigned(Shape)> tiled(unsigned tile) {
-  return [tile](Shape shape) { return parts(shape.m, tile) * parts(shape.n, tile); };
-}
-
 /// Memory whose end is that of an operand, aligned as a GPU's.
 struct Aligned {
   explicit Aligned(std::size_t size) : bytes(size), storage(size + 256) {
@@ -61,44 +51,29 @@ Aligned integers(std::size_t count, ElementType type, std::uint64_t seed, std::u
 
 }  // namespace
 
-const std::vector<Rung>& rungs() {
-  static const std::vector<Rung> all = {
-      {"naive",
-       ElementType::fp32,
-       128,
-       [](Shape shape) { return parts(shape.m * shape.n, 128); },
+const std::vector<EmulatedRung>& emulated_rungs() {
+  static const std::vector<EmulatedRung> all = {
+      {find_rung("naive"),
        {{1, 1, 1}, {7, 13, 5}, {64, 64, 64}, {33, 65, 17}, {128, 3, 50}},
        kernel_of(&launchgap_matmul_naive)},
-      {"tiles",
-       ElementType::fp32,
-       256,
-       tiled(128),
+      {find_rung("tiles"),
        {{1, 1, 1}, {7, 13, 5}, {128, 128, 64}, {129, 260, 33}, {100, 70, 16}},
        kernel_of(&launchgap_matmul_tiles)},
-      {"wmma",
-       ElementType::fp16,
-       128,
-       tiled(64),
+      {find_rung("wmma"),
        {{64, 64, 32}, {64, 64, 96}, {128, 64, 64}, {64, 192, 32}, {128, 128, 64}},
        kernel_of(&launchgap_matmul_wmma)},
-      {"mma",
-       ElementType::bf16,
-       128,
-       tiled(128),
+      {find_rung("mma"),
        {{128, 128, 32}, {128, 128, 64}, {128, 128, 160}, {256, 256, 96}, {1280, 256, 32}},
        kernel_of(&launchgap_matmul_mma)},
-      {"wgmma",
-       ElementType::bf16,
-       384,
-       [](Shape shape) { return parts(shape.m, 128) * parts(shape.n, 256); },
+      {find_rung("wgmma"),
        {{128, 256, 64}, {256, 256, 64}, {128, 256, 320}, {128, 512, 128}, {128, 256, 704}},
        kernel_of(&launchgap_matmul_wgmma)}};
   return all;
 }
 
-const Rung& rung(const std::string& name) {
-  for (const Rung& one : rungs()) {
-    if (one.name == name) return one;
+const EmulatedRung& emulated_rung(const std::string& name) {
+  for (const EmulatedRung& one : emulated_rungs()) {
+    if (one.rung->name == name) return one;
   }
   throw std::out_of_range(name);
 }
@@ -120,7 +95,7 @@ std::string wrong(const Rung& rung,
       {a.address, a.bytes}, {b.address, b.bytes}, {c.address, c.bytes}};
   try {
     const emulated::BankConflicts found =
-        emulated::run(rung.blocks(shape), rung.threads, seed, operands, [&] {
+        emulated::run(launch_shape(rung, shape.m, shape.n), seed, operands, [&] {
           kernel(a.address, b.address, c.address, shape.m, shape.n, shape.k);
         });
     if (conflicts) *conflicts = found;

@@ -9,6 +9,7 @@
 
 #include "kernels/element.h"
 #include "kernels/matmul/emulated.h"
+#include "kernels/matmul/rungs.h"
 
 namespace launchgap::kernels {
 
@@ -50,17 +51,15 @@ inline RungKernel kernel_of(void (*kernel)(const emulated::TensorMap&,
   };
 }
 
-struct Rung {
-  std::string name;
-  ElementType type;
-  unsigned threads;
-  std::function<unsigned(Shape)> blocks;
+/// A rung as it is launched (kernels/matmul/rungs.h), and its device code on the CPU.
+struct EmulatedRung {
+  const Rung* rung;
   std::vector<Shape> shapes;
   RungKernel kernel;
 };
 
-const std::vector<Rung>& rungs();
-const Rung& rung(const std::string& name);
+const std::vector<EmulatedRung>& emulated_rungs();
+const EmulatedRung& emulated_rung(const std::string& name);
 
 /// What is wrong with the product of small integers, or empty: the Fault's words, or the first
 /// element that differs. `conflicts`, unless it is null, takes the launch's bank conflicts.

@@ -17,20 +17,20 @@ using namespace testing;
 class EachRung : public TestWithParam<std::string> {};
 
 TEST_P(EachRung, IsExactForAllShapesAndOrders) {
-  const Rung& own = rung(GetParam());
+  const EmulatedRung& own = emulated_rung(GetParam());
   ASSERT_GE(own.shapes.size(), 5u);
   for (const Shape& shape : own.shapes) {
     for (std::uint64_t seed = 0; seed < 10; ++seed)
-      ASSERT_EQ(wrong(own, own.kernel, shape, seed), "")
+      ASSERT_EQ(wrong(*own.rung, own.kernel, shape, seed), "")
           << shape.m << "x" << shape.n << "x" << shape.k << ", seed " << seed;
   }
 }
 
 TEST_P(EachRung, HasNoBankConflicts) {
-  const Rung& own = rung(GetParam());
+  const EmulatedRung& own = emulated_rung(GetParam());
   for (const Shape& shape : own.shapes) {
     emulated::BankConflicts conflicts;
-    EXPECT_EQ(wrong(own, own.kernel, shape, 1, &conflicts), "");
+    EXPECT_EQ(wrong(*own.rung, own.kernel, shape, 1, &conflicts), "");
     EXPECT_THAT(conflicts, IsEmpty());
   }
 }
@@ -54,6 +54,13 @@ TEST(PlaceOfTile, HasEightRowsSideBySide) {
   EXPECT_EQ(place_of_tile(7, 32, 32).row, 7u);
   EXPECT_EQ(place_of_tile(8, 32, 32).column, 1u);
   EXPECT_EQ(place_of_tile(8 * 32, 32, 32).row, 8u);
+}
+
+TEST(EmulatedRungs, AreAllThatAreLaunched) {
+  std::vector<const Rung*> launched, emulated;
+  for (const Rung& one : rungs()) launched.push_back(&one);
+  for (const EmulatedRung& one : emulated_rungs()) emulated.push_back(one.rung);
+  EXPECT_EQ(launched, emulated);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "kernels/matmul/rungs.h"
 #include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 
@@ -70,7 +71,7 @@ TEST(Ladder, SaysWhatLackingEachUnitCosts) {
 }
 
 TEST(Ladder, ItsRowsAreInTheOrderOfTime) {
-  const std::vector<LadderRow> rows = ladder_rows(session_of("GPU-1"), kWhole);
+  const std::vector<LadderRow> rows = ladder_rows(kWhole);
   std::vector<std::string> rungs;
   for (const LadderRow& row : rows) rungs.push_back(row.rung);
   EXPECT_THAT(rungs, ElementsAre("naive", "tiles", "wmma", "mma", "library", "library"));
@@ -132,6 +133,18 @@ TEST(Ladder, OfASizeWithFewerBlocksThanMultiprocessorsSaysNothing) {
 TEST(Ladder, OfOneRungOrNoneSaysNothing) {
   EXPECT_THAT(ladder_findings(session_of("GPU-1"), rows_of("naive", "fp32", 2)), IsEmpty());
   EXPECT_THAT(ladder_findings(session_of("GPU-1"), {}), IsEmpty());
+}
+
+TEST(Ladder, ItsOrderIsThatOfTheRungsThemselves) {
+  std::vector<SummaryRow> rows;
+  std::vector<std::string> expected, found;
+  for (const kernels::Rung& rung : kernels::rungs()) {
+    expected.emplace_back(rung.name);
+    const auto own = rows_of(expected.back(), std::string(rung.type_name), 1);
+    rows.insert(rows.begin(), own.begin(), own.end());
+  }
+  for (const LadderRow& row : ladder_rows(rows)) found.push_back(row.rung);
+  EXPECT_EQ(found, expected);
 }
 
 // What is neither a rung that is known here, nor counts, changes nothing.

@@ -31,15 +31,14 @@ bool has_machine_code(int compute_capability) {
 void require_form(const KernelDescription& kernel,
                   std::string_view native,
                   int compute_capability) {
-  if (compute_capability < std::max(kernel.native_from, kernel.needs)) {
-    const int needs = std::max(kernel.native_from, kernel.needs);
+  const int needs = std::max(kernel.native_from, kernel.needs);
+  if (compute_capability < needs)
     throw Unsupported("kernel {} needs compute capability {}.{}, and this is {}.{}",
                       kernel.name,
                       needs / 10,
                       needs % 10,
                       compute_capability / 10,
                       compute_capability % 10);
-  }
   if (kernel.no_later && compute_capability > kernel.native_from)
     throw Unsupported(
         "kernel {} is for compute capability {}.{} and no later one, and this is {}.{}",

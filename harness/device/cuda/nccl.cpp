@@ -47,8 +47,7 @@ struct Nccl : abi::NcclFunctions {
       } catch (const Error& error) {
         throw Unsupported(
             "{}. Without it GPUs compute no sum together; `pip install nvidia-nccl-cu13` (or "
-            "-cu12) "
-            "brings it",
+            "-cu12) brings it",
             error.what());
       }
     }();
