@@ -1,8 +1,10 @@
 #include "harness/summary/skew.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -49,8 +51,10 @@ struct OfCase {
   std::size_t left_out = 0;
 };
 
-std::map<std::pair<std::string, CaseName>, OfCase> by_case(const SessionData& session) {
-  std::map<std::pair<std::string, CaseName>, OfCase> all;
+using Cases = std::map<std::pair<std::string, CaseName>, OfCase>;
+
+Cases by_case(const SessionData& session) {
+  Cases all;
   std::set<std::tuple<std::string, std::string, int>> replicates;  // each counts once
   for (const SkewInfo& info : session.skews) {
     const CaseName name = CaseName::parse(info.skew.case_name);
@@ -98,20 +102,23 @@ double of_others(const std::vector<double>& values, std::size_t own) {
   return stats::median(std::move(others)).value_or(0);
 }
 
-/// Of each member: how much longer its sum took than that of the last one, the median.
-std::vector<double> waits_of(const DeviceSkew& process) {
-  std::vector<double> waits;
-  for (const SkewMember& member : process.members) {
-    std::vector<double> own;
-    for (std::size_t s = 0; s < member.sum_ns.size(); ++s) {
-      std::int64_t shortest = member.sum_ns[s];
-      for (const SkewMember& other : process.members)
-        shortest = std::min(shortest, other.sum_ns[s]);
-      own.push_back(static_cast<double>(member.sum_ns[s] - shortest));
+/// Of each member: how much longer its sum took than the shortest of the step, the median of a
+/// process and of all processes; nothing where there is no sum.
+std::vector<std::optional<double>> waits_of(const Processes& processes) {
+  std::vector<std::vector<double>> waits(processes.front()->members.size());
+  for (const DeviceSkew* process : processes) {
+    std::vector<std::int64_t> shortest = process->members.front().sum_ns;
+    for (const SkewMember& member : process->members)
+      std::ranges::transform(shortest, member.sum_ns, shortest.begin(), std::ranges::min);
+    for (std::size_t m = 0; m < waits.size(); ++m) {
+      std::vector<double> own = numbers(process->members[m].sum_ns);
+      std::ranges::transform(own, shortest, own.begin(), std::minus<>{});
+      if (const auto median = stats::median(std::move(own))) waits[m].push_back(*median);
     }
-    waits.push_back(stats::median(std::move(own)).value_or(0));
   }
-  return waits;
+  std::vector<std::optional<double>> all;
+  for (std::vector<double>& of_member : waits) all.push_back(stats::median(std::move(of_member)));
+  return all;
 }
 
 /// Whether there is a sum of all behind each step: in all processes or in none, as it is in the
@@ -132,15 +139,14 @@ std::string words_of(const SkewRow& row) {
                      sums(row) ? ", with a sum of all" : "");
 }
 
-}  // namespace
-
-std::vector<SkewRow> skew_rows(const SessionData& session) {
+std::vector<SkewRow> rows_of(const Cases& cases) {
   std::vector<SkewRow> rows;
-  for (const auto& [key, of_case] : by_case(session)) {
+  for (const auto& [key, of_case] : cases) {
     const Processes& processes = of_case.processes;
     if (processes.empty()) continue;
     const std::size_t members = processes.front()->members.size();
     const rules::WhoIsLate found = judge(processes);
+    const std::vector<std::optional<double>> waits = waits_of(processes);
     std::vector<double> own;
     const std::size_t first = rows.size();
     double fastest = std::numeric_limits<double>::infinity();
@@ -159,9 +165,7 @@ std::vector<SkewRow> skew_rows(const SessionData& session) {
           processes, [m](const DeviceSkew& one) { return median_of(one.members[m].work_ns); });
       row.uncertainty_ns =
           median_over(processes, [](const DeviceSkew& one) { return one.uncertainty_ns; });
-      if (!processes.front()->members[m].sum_ns.empty())
-        row.waits_ns =
-            median_over(processes, [m](const DeviceSkew& one) { return waits_of(one)[m]; });
+      row.waits_ns = waits[m];
       const double alone =
           median_over(processes, [m](const DeviceSkew& one) { return one.members[m].alone_ns; });
       if (alone > 0) row.together = row.work_ns / alone;
@@ -179,9 +183,16 @@ std::vector<SkewRow> skew_rows(const SessionData& session) {
   return rows;
 }
 
+}  // namespace
+
+std::vector<SkewRow> skew_rows(const SessionData& session) {
+  return rows_of(by_case(session));
+}
+
 std::vector<Finding> skew_findings(const SessionData& session) {
   const DeviceLabels labels(session);
-  const std::vector<SkewRow> rows = skew_rows(session);
+  const Cases cases = by_case(session);
+  const std::vector<SkewRow> rows = rows_of(cases);
   std::vector<Finding> findings;
   for (std::size_t begin = 0; begin < rows.size();) {
     const SkewRow& first = rows[begin];
@@ -302,7 +313,7 @@ std::vector<Finding> skew_findings(const SessionData& session) {
     }
     findings.push_back(std::move(finding));
   }
-  for (const auto& [key, of_case] : by_case(session)) {
+  for (const auto& [key, of_case] : cases) {
     if (of_case.left_out == 0) continue;
     Finding& finding = findings.emplace_back();
     finding.source = FindingSource::session;

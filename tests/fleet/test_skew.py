@@ -46,6 +46,7 @@ def test_who_is_late_is_told(tmp_path, kind):
         assert all("its calls take longer" in f["sentence"] for f in said)
 
 
+@pytest.mark.compares_times
 def test_what_is_said_of_a_late_device_are_its_numbers(tmp_path):
     rows, _ = measured(tmp_path / "s", described(tmp_path, skewed_nodes.node("device")), filter=ALONE)
     late = next(row for row in rows if row["late"] == "true")
@@ -56,6 +57,7 @@ def test_what_is_said_of_a_late_device_are_its_numbers(tmp_path):
     assert sum(int(row["last"]) for row in rows) == int(rows[0]["steps"])
 
 
+@pytest.mark.compares_times
 def test_in_a_sum_the_others_wait_for_the_late_device(tmp_path):
     rows, _ = measured(tmp_path / "s", described(tmp_path, skewed_nodes.node("device")), filter=WITH_SUM)
     waits = {row["member"]: float(row["waits_ns"]) for row in rows}
@@ -117,11 +119,9 @@ def test_one_gpu_runs_and_means_nothing(tmp_path):
 def test_a_thread_for_each_gpu_needs_a_cpu_for_each(tmp_path):
     if len(os.sched_getaffinity(0)) >= skewed_nodes.GPUS:
         pytest.skip("there are enough CPUs")
-    described(tmp_path, skewed_nodes.node("quiet"))
-    what = ("--devices", "gpu", "--profile", "quick", *UNTRACED, "--no-report")
-    launchgap("run", *what, "--filter", "^device/skew", "-o", tmp_path / "s", node=tmp_path / "node.json", code=0)
-    reasons = {row["reason"] for row in table(tmp_path / "s" / "summary.csv") if row["status"] == "unsupported"}
-    assert any("need 8 CPUs" in reason for reason in reasons)
+    measured(tmp_path / "s", described(tmp_path, skewed_nodes.node("quiet")), filter="^device/skew/.*threads:each")
+    cases = of_cases(tmp_path / "s").values()
+    assert cases and all(status == "unsupported" and "need 8 CPUs" in reason for status, reason in cases)
 
 
 def test_a_gpu_that_fails_costs_its_case_alone(tmp_path):
