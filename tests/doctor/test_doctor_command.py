@@ -197,18 +197,18 @@ def healthy(machine):
 @pytest.mark.parametrize(
     ("breaks", "acts", "use", "code"),
     [
-        (healthy, ["init", "context", "sleep", "300"], "on-gpu", "program-uses-gpu"),
-        (healthy, ["fork", "2", "init", "context", "sleep", "300"], "on-gpu", "program-uses-gpu"),
+        (healthy, ["init", "context", "sleep", "1000"], "on-gpu", "program-uses-gpu"),
+        (healthy, ["fork", "2", "init", "context", "sleep", "1000"], "on-gpu", "program-uses-gpu"),
         (healthy, ["open", "libcusolver.so.10"], "on-cpu-silently", "program-library-missing"),
         (healthy, ["need", "libcusolver.so.10"], "on-cpu", "program-library-missing"),
-        (shadowed_by_a_stub, ["init", "context", "sleep", "200"], "on-cpu-silently", "program-library-shadowed"),
+        (shadowed_by_a_stub, ["init", "context", "sleep", "1000"], "on-cpu-silently", "program-library-shadowed"),
         (healthy, ["sleep", "50"], "on-cpu", "program-never-asks"),
-        (healthy, ["init", "sleep", "300"], "on-cpu-silently", "program-has-no-context"),
+        (healthy, ["init", "sleep", "1000"], "on-cpu-silently", "program-has-no-context"),
         # What is wrong with the machine comes before what the program shows of it.
         (without_driver, ["init", "context", "sleep", "50"], "on-cpu-silently", "no-driver"),
         (without_driver, ["need", "libcuda.so.1"], "on-cpu", "no-driver"),
-        (hidden, ["init", "context", "sleep", "200"], "on-cpu-silently", "hidden-by-cuda-visible-devices"),
-        (mismatched, ["init", "context", "sleep", "200"], "on-cpu-silently", "driver-mismatch"),
+        (hidden, ["init", "context", "sleep", "1000"], "on-cpu-silently", "hidden-by-cuda-visible-devices"),
+        (mismatched, ["init", "context", "sleep", "1000"], "on-cpu-silently", "driver-mismatch"),
         # And a program that never asked is not explained by it.
         (without_driver, ["sleep", "50"], "on-cpu", "program-never-asks"),
     ],
@@ -224,7 +224,7 @@ def test_one_finding_about_a_program(machine, breaks, acts, use, code):
 
 
 def test_the_answer_goes_to_standard_error(machine):
-    done = doctor(machine, "--", ACTS, "init", "context", "sleep", "200")
+    done = doctor(machine, "--", ACTS, "init", "context", "sleep", "1000")
     assert done.out == b"" and b"It was on the GPU." in done.err and b"\x1b" not in done.err
     done = doctor(machine, "--json", "--", ACTS, "sleep", "1")
     assert done.out == b"" and json.loads(done.err)["use"] == "on-cpu"
