@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "kernels/convolution/rungs.h"
 #include "kernels/kernels.h"
 #include "kernels/matmul/rungs.h"
 
@@ -19,6 +20,7 @@ std::span<const KernelDescription* const> all_kernels() {
                                                  &scale_repeated_kernel,
                                                  &spin_kernel};
     for (const Rung& rung : rungs()) all.push_back(rung.kernel);
+    for (const ConvolutionRung& rung : convolution_rungs()) all.push_back(rung.kernel);
     for (const std::size_t bytes : argument_sizes()) all.push_back(arguments_kernel(bytes));
     return all;
   }();

@@ -12,7 +12,7 @@
 // m and n are multiples of 128, k of 32, and all addresses of 16 bytes. Parameters: const Bits16* a
 // (m x k), const Bits16* b (k x n), Bits16* c (m x n), int m, int n, int k; bfloat16, rows without
 // gaps. A grid of m / 128 n / 128 blocks.
-#include "instructions_ampere.h"
+#include "../ladder/instructions_ampere.h"
 
 namespace launchgap::kernels {
 namespace {

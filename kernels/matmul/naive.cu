@@ -7,7 +7,7 @@
 //
 // Any shape. Parameters: const float* a (m x k), const float* b (k x n), float* c (m x n), int m,
 // int n, int k; rows without gaps.
-#include "instructions.h"
+#include "../ladder/instructions.h"
 
 namespace launchgap::kernels {
 

@@ -9,7 +9,7 @@
 // Any shape: what is beyond the edge of A or B is 0, and what is beyond that of C is not written.
 // Parameters: const float* a (m x k), const float* b (k x n), float* c (m x n), int m, int n,
 // int k; rows without gaps. A grid of ceil(m / 128) ceil(n / 128) blocks.
-#include "instructions.h"
+#include "../ladder/instructions.h"
 
 namespace launchgap::kernels {
 namespace {

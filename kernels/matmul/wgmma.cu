@@ -16,7 +16,7 @@
 // maps of A (m x k, boxes of 128 rows) and of B (k x n, boxes of 64 rows), Bits16* c (m x n), int
 // m, int n, int k; bfloat16, rows without gaps. A grid of m / 128 n / 256 blocks, those of a row of
 // C side by side, and sizeof(Shared) bytes of shared memory.
-#include "instructions_hopper.h"
+#include "../ladder/instructions_hopper.h"
 
 namespace launchgap::kernels {
 namespace {

@@ -10,7 +10,7 @@
 // m and n are multiples of 64, k of 32, and all addresses of 16 bytes. Parameters: const Bits16* a
 // (m x k), const Bits16* b (k x n), Bits16* c (m x n), int m, int n, int k; FP16, rows without
 // gaps. A grid of m / 64 n / 64 blocks, those of a row of C side by side.
-#include "instructions_volta.h"
+#include "../ladder/instructions_volta.h"
 
 namespace launchgap::kernels {
 namespace {

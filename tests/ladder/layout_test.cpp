@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "kernels/element.h"
-#include "kernels/matmul/instructions_hopper.h"
+#include "kernels/ladder/instructions_hopper.h"
 
 namespace launchgap::kernels {
 namespace {

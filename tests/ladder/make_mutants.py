@@ -8,6 +8,8 @@ import pathlib
 import re
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
 
 def slips(text: str):
     for number, line in enumerate(text.splitlines(), 1):
@@ -21,12 +23,14 @@ def slips(text: str):
 
 def main() -> None:
     source, listed, output = (pathlib.Path(name) for name in sys.argv[1:])
-    name = source.stem
+    family, rung = source.parent.name, source.stem
+    name = f"{family}_{rung}"
     # Comments stay: a slip may be in front of one.
     code = source.read_text()
-    [header] = re.findall(r'#include "(.*)"\n', code)
-    code = code.replace(f'#include "{header}"\n', "")
-    kernel = re.compile(rf'extern "C" __global__ (?:LAUNCHGAP_THREADS\(kThreads\) )?void launchgap_matmul_{name}\(')
+    included = re.compile(r'#include "(.*)"\n')
+    headers = [(source.parent / header).resolve().relative_to(ROOT) for header in included.findall(code)]
+    code = included.sub("", code)
+    kernel = re.compile(rf'extern "C" __global__ (?:LAUNCHGAP_THREADS\(kThreads\) )?void launchgap_{name}\(')
     if len(kernel.findall(code)) != 1 or code.count("namespace launchgap::kernels {") != 1:
         sys.exit(f"{source} is no rung of this form")
     code = kernel.sub("void run(", code)
@@ -39,8 +43,7 @@ def main() -> None:
         table.append(f'      {{"{what}", kernel_of(&{name}_{number}::run)}},')
     rows = "\n".join(table)
     output.write_text(
-        f"""#include "kernels/matmul/{header}"
-#include "tests/ladder/mutants.h"
+        f"""{"".join(f'#include "{header}"{chr(10)}' for header in headers)}#include "tests/ladder/mutants.h"
 
 {"".join(parts)}
 namespace launchgap::kernels {{

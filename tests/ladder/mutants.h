@@ -13,8 +13,9 @@ struct Mutant {
   RungKernel kernel;
 };
 
-const std::vector<Mutant>& mutants_of_wmma();
-const std::vector<Mutant>& mutants_of_mma();
-const std::vector<Mutant>& mutants_of_wgmma();
+const std::vector<Mutant>& mutants_of_matmul_wmma();
+const std::vector<Mutant>& mutants_of_matmul_mma();
+const std::vector<Mutant>& mutants_of_matmul_wgmma();
+const std::vector<Mutant>& mutants_of_convolution_mma();
 
 }  // namespace launchgap::kernels

@@ -17,10 +17,10 @@ bool is_noticed(const EmulatedRung& own, const RungKernel& mutant) {
   if (child == 0) {
     alarm(20);
     for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(signal, SIG_DFL);
-    for (const Shape& shape : own.shapes) {
+    for (const Problem& problem : own.problems) {
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
         emulated::BankConflicts conflicts;
-        if (!wrong(*own.rung, mutant, shape, seed, &conflicts).empty() || !conflicts.empty())
+        if (!wrong(own, mutant, problem, seed, &conflicts).empty() || !conflicts.empty())
           _exit(1);
       }
     }
@@ -39,13 +39,16 @@ void expect_all_noticed(const std::string& name, const std::vector<Mutant>& muta
 }
 
 TEST(Mutants, OfWmmaAreNoticed) {
-  expect_all_noticed("wmma", mutants_of_wmma());
+  expect_all_noticed("matmul_wmma", mutants_of_matmul_wmma());
 }
 TEST(Mutants, OfMmaAreNoticed) {
-  expect_all_noticed("mma", mutants_of_mma());
+  expect_all_noticed("matmul_mma", mutants_of_matmul_mma());
 }
 TEST(Mutants, OfWgmmaAreNoticed) {
-  expect_all_noticed("wgmma", mutants_of_wgmma());
+  expect_all_noticed("matmul_wgmma", mutants_of_matmul_wgmma());
+}
+TEST(Mutants, OfAConvolutionByMmaAreNoticed) {
+  expect_all_noticed("convolution_mma", mutants_of_convolution_mma());
 }
 
 }  // namespace

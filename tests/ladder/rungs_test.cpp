@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include "kernels/matmul/instructions.h"
+#include "kernels/ladder/instructions.h"
 
 namespace launchgap::kernels {
 namespace {
@@ -18,19 +18,18 @@ class EachRung : public TestWithParam<std::string> {};
 
 TEST_P(EachRung, IsExactForAllShapesAndOrders) {
   const EmulatedRung& own = emulated_rung(GetParam());
-  ASSERT_GE(own.shapes.size(), 5u);
-  for (const Shape& shape : own.shapes) {
+  ASSERT_GE(own.problems.size(), 5u);
+  for (const Problem& problem : own.problems) {
     for (std::uint64_t seed = 0; seed < 10; ++seed)
-      ASSERT_EQ(wrong(*own.rung, own.kernel, shape, seed), "")
-          << shape.m << "x" << shape.n << "x" << shape.k << ", seed " << seed;
+      ASSERT_EQ(wrong(own, own.kernel, problem, seed), "") << problem.text() << ", seed " << seed;
   }
 }
 
 TEST_P(EachRung, HasNoBankConflicts) {
   const EmulatedRung& own = emulated_rung(GetParam());
-  for (const Shape& shape : own.shapes) {
+  for (const Problem& problem : own.problems) {
     emulated::BankConflicts conflicts;
-    EXPECT_EQ(wrong(*own.rung, own.kernel, shape, 1, &conflicts), "");
+    EXPECT_EQ(wrong(own, own.kernel, problem, 1, &conflicts), "");
     EXPECT_THAT(conflicts, IsEmpty());
   }
 }
@@ -57,15 +56,24 @@ TEST(PlaceOfTile, HasEightRowsSideBySide) {
 }
 
 TEST(EmulatedRungs, AreAllThatAreLaunched) {
-  std::vector<const Rung*> launched, emulated;
-  for (const Rung& one : rungs()) launched.push_back(&one);
-  for (const EmulatedRung& one : emulated_rungs()) emulated.push_back(one.rung);
+  std::vector<std::string> launched, emulated;
+  for (const Rung& one : rungs()) launched.push_back("matmul_" + std::string(one.name));
+  for (const ConvolutionRung& one : convolution_rungs())
+    launched.push_back("convolution_" + std::string(one.name));
+  for (const EmulatedRung& one : emulated_rungs()) emulated.push_back(one.name);
   EXPECT_EQ(launched, emulated);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder,
                          EachRung,
-                         Values("naive", "tiles", "wmma", "mma", "wgmma"),
+                         Values("matmul_naive",
+                                "matmul_tiles",
+                                "matmul_wmma",
+                                "matmul_mma",
+                                "matmul_wgmma",
+                                "convolution_naive",
+                                "convolution_tiles",
+                                "convolution_mma"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

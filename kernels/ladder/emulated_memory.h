@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/matmul/emulated.h"
+#include "kernels/ladder/emulated.h"
 
 namespace launchgap::kernels::emulated {
 

@@ -1,4 +1,4 @@
-#include "kernels/matmul/emulated.h"
+#include "kernels/ladder/emulated.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/element.h"
-#include "kernels/matmul/emulated_block.h"
+#include "kernels/ladder/emulated_block.h"
 
 namespace launchgap::kernels::emulated {
 

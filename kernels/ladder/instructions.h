@@ -3,7 +3,7 @@
 #pragma once
 
 #ifdef LAUNCHGAP_EMULATED
-#include "kernels/matmul/emulated.h"
+#include "kernels/ladder/emulated.h"
 #define __global__  // NOLINT(bugprone-reserved-identifier): as CUDA calls it
 #define LAUNCHGAP_DEVICE inline
 #define LAUNCHGAP_SHARED(Type, name) Type& name = emulated::shared_variable<Type>()

@@ -1,4 +1,4 @@
-#include "kernels/matmul/emulated_memory.h"
+#include "kernels/ladder/emulated_memory.h"
 
 #include <algorithm>
 #include <bit>

@@ -87,7 +87,8 @@ void* launched_memory(std::size_t bytes);
 void read_shared(const void* address, std::size_t bytes, Place place);
 void write_shared(const void* address, std::size_t bytes, Place place);
 
-/// A copy of 16 bytes into shared memory, part of the group that is committed next.
+/// A copy of 16 bytes into shared memory, part of the group that is committed next; of zeros if
+/// `global` is null.
 void copy_async(void* shared, const void* global, Place place);
 void commit_copies();
 /// Until no more than so many groups, the last ones, are on their way.

@@ -16,6 +16,19 @@ LAUNCHGAP_DEVICE void copy_async(void* shared, const void* global LAUNCHGAP_AND_
                : "memory");
 #endif
 }
+/// The same where it is `inside`; elsewhere zeros come, and nothing is read.
+LAUNCHGAP_DEVICE void copy_async_if(bool inside,
+                                    void* shared,
+                                    const void* global LAUNCHGAP_AND_PLACE) {
+#ifdef LAUNCHGAP_EMULATED
+  emulated::copy_async(shared, inside ? global : nullptr, place);
+#else
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),
+               "l"(global),
+               "r"(inside ? 16 : 0)
+               : "memory");
+#endif
+}
 /// The thread's copies so far, since the last such call, are a group.
 LAUNCHGAP_DEVICE void commit_copies() {
 #ifdef LAUNCHGAP_EMULATED

@@ -22,7 +22,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/matmul/emulated_memory.h"
+#include "kernels/ladder/emulated_memory.h"
 
 namespace launchgap::kernels::emulated {
 
@@ -31,7 +31,7 @@ inline constexpr unsigned kMostWarps = 12, kMostMbarriers = 16;
 
 struct Copy {
   std::byte* to;
-  const std::byte* from;
+  const std::byte* from;  // null: zeros
 };
 
 struct Access {
@@ -214,7 +214,7 @@ class Block {
 
   void copy_async(void* shared, const void* global, Place place) {
     check_alignment(shared, kAsyncBytes, place);
-    check_global(global, kAsyncBytes, kAsyncBytes, place);
+    if (global) check_global(global, kAsyncBytes, kAsyncBytes, place);
     memory_.expect_copy(shared, kAsyncBytes, running_, own().clock, place);
     own().uncommitted.push_back(
         {static_cast<std::byte*>(shared), static_cast<const std::byte*>(global)});
@@ -224,7 +224,11 @@ class Block {
     while (own().groups.size() > groups) {
       for (const Copy& copy : own().groups.front()) {
         memory_.arrived(copy.to, kAsyncBytes, running_, own().clock[running_]);
-        std::memcpy(copy.to, copy.from, kAsyncBytes);
+        if (copy.from) {
+          std::memcpy(copy.to, copy.from, kAsyncBytes);
+        } else {
+          std::memset(copy.to, 0, kAsyncBytes);
+        }
       }
       own().groups.pop_front();
     }
