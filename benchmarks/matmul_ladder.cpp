@@ -1,34 +1,10 @@
 // One product in the idiom of each generation, beside the device's library on the same operands.
-#include <algorithm>
-#include <vector>
-
-#include "benchmarks/operands.h"
+#include "benchmarks/ladder.h"
 #include "benchmarks/products.h"
 #include "kernels/matmul/rungs.h"
 
 namespace launchgap {
 namespace {
-
-constexpr const char* kLibrary = "library";
-
-std::vector<std::string> rungs_of(Profile, const DeviceFacts& facts) {
-  std::vector<std::string> names;
-  for (const kernels::Rung& rung : kernels::rungs()) {
-    if (is_gpu(facts) || rung.kernel->needs == 0) names.emplace_back(rung.name);
-  }
-  names.emplace_back(kLibrary);
-  return names;
-}
-
-std::vector<std::string> rung_types(Profile profile, const DeviceFacts& facts) {
-  std::vector<std::string> names;
-  for (const std::string& rung : rungs_of(profile, facts)) {
-    const kernels::Rung* const found = kernels::find_rung(rung);
-    if (found && std::ranges::find(names, found->type_name) == names.end())
-      names.emplace_back(found->type_name);
-  }
-  return names;
-}
 
 std::vector<std::string> rung_sizes(Profile profile, const DeviceFacts& facts) {
   // The first rung takes seconds on a CPU for what it takes a GPU milliseconds.
@@ -53,9 +29,13 @@ const Registration matmul_ladder =
               "`naive`: a thread for each element; `tiles` (Kepler): through shared memory, and on "
               "the host in blocks; `wmma` (Volta), `mma` (Ampere) and `wgmma` (Hopper): by tensor "
               "cores; `library`: the device's own (kernels/matmul)",
-              rungs_of)
+              [](Profile, const DeviceFacts& facts) {
+                return names_of_rungs(kernels::rungs(), facts);
+              })
         .size_axis("size", "rows and columns of the square matrices", rung_sizes, kLargestRungSide)
-        .axis("type", product_type_meaning, rung_types)
+        .axis("type", product_type_meaning, [](Profile, const DeviceFacts& facts) {
+          return types_of_rungs(kernels::rungs(), facts);
+        })
         .only([](Profile, const DeviceFacts&, const CaseName& name) {
           const kernels::Rung* const rung = kernels::find_rung(name.at("rung"));
           return !rung || rung->type_name == name.at("type");
@@ -71,7 +51,7 @@ const Registration matmul_ladder =
         .traced_as(TracedAs::gated_work)
         .makes([](const CaseContext& context) {
           ProductOptions options;
-          if (context.name.at("rung") != kLibrary) options.rung = context.name.at("rung");
+          if (context.name.at("rung") != kLibraryRung) options.rung = context.name.at("rung");
           return timed_product(context, rung_shape(context.name), options);
         });
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "benchmarks/ladder.h"
 #include "benchmarks/operands.h"
-#include "benchmarks/rung_matmul.h"
 #include "harness/core/plan.h"
 #include "harness/device/shape_text.h"
 #include "harness/measure/fill.h"
@@ -96,9 +96,9 @@ class Product : public Operation {
   std::size_t next_ = 0;
 };
 
-class LibraryConvolution : public Operation {
+class PreparedConvolution : public Operation {
  public:
-  LibraryConvolution(Device& device,
+  PreparedConvolution(Device& device,
                      Stream& stream,
                      std::uint64_t seed,
                      const ConvolutionShape& shape,
@@ -111,7 +111,9 @@ class LibraryConvolution : public Operation {
             operand_sets(device,
                          options.cache,
                          shape.first_bytes() + shape.second_bytes() + shape.result_bytes()))),
-        convolution_(device.convolution(stream, shape, options.interface)),
+        convolution_(options.rung.empty()
+                         ? device.convolution(stream, shape, options.interface)
+                         : rung_convolution(device, stream, shape, options.rung)),
         rounds_(convolution_->rounds_integers()),
         step_(rounds_ ? 1 : exact_step(shape)) {
     for (Set& set : sets_) {
@@ -219,7 +221,7 @@ std::unique_ptr<Operation> make_convolution(Device& device,
                                             std::uint64_t seed,
                                             const ConvolutionShape& shape,
                                             const ConvolutionOptions& options) {
-  return std::make_unique<LibraryConvolution>(device, stream, seed, shape, options);
+  return std::make_unique<PreparedConvolution>(device, stream, seed, shape, options);
 }
 
 TimedProduct::TimedProduct(Device& device,

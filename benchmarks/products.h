@@ -44,7 +44,8 @@ struct ProductOptions {
 
 struct ConvolutionOptions {
   std::string cache = "warm";  // of the axis `cache`
-  std::string interface;       // as Device::convolution() takes it; empty: the usual one
+  std::string interface = {};  // as Device::convolution() takes it; empty: the usual one
+  std::string rung = {};       // of the ladder, in place of a library
 };
 
 std::unique_ptr<Operation> make_product(Device& device,

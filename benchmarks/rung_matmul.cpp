@@ -1,5 +1,3 @@
-#include "benchmarks/rung_matmul.h"
-
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -7,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "benchmarks/ladder.h"
 #include "harness/core/errors.h"
-#include "harness/device/backend.h"
 #include "harness/device/device.h"
 #include "kernels/matmul/rungs.h"
 

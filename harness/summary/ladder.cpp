@@ -1,11 +1,12 @@
 #include "harness/summary/ladder.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
+#include <iterator>
 #include <map>
+#include <span>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
+#include "harness/device/shape_text.h"
 #include "harness/summary/session_findings.h"
 #include "harness/summary/table_makers.h"
 
@@ -21,21 +23,49 @@ namespace {
 
 constexpr std::string_view kLibrary = "library";
 constexpr double kApart = 0.05;
-constexpr long long kLeastSizeOnGpus = 2048;
 
-/// The order of the rungs, and what a product lacks that stays on the one below.
+/// In the order of the rungs: what work lacks that stays on the one below.
 struct Step {
   std::string_view rung, without, without_on_host;
 };
-constexpr std::array<Step, 5> kSteps = {
-    {{"naive", "", ""},
-     {"tiles", "without tiles in shared memory", "without blocks that caches hold"},
-     {"wmma", "without tensor cores", ""},
-     {"mma", "by WMMA in place of mma.sync and copies that run ahead", ""},
-     {"wgmma", "by mma.sync in place of wgmma and TMA", ""}}};
+constexpr Step kOfProducts[] = {
+    {"naive", "", ""},
+    {"tiles", "without tiles in shared memory", "without blocks that caches hold"},
+    {"wmma", "without tensor cores", ""},
+    {"mma", "by WMMA in place of mma.sync and copies that run ahead", ""},
+    {"wgmma", "by mma.sync in place of wgmma and TMA", ""}};
+constexpr Step kOfConvolutions[] = {
+    {"naive", "", ""},
+    {"tiles", "without tiles in shared memory", "without rows of pixels that stay in caches"},
+    {"mma", "without tensor cores and copies that run ahead", ""}};
 
-std::size_t place_of(std::string_view rung) {
-  return static_cast<std::size_t>(std::ranges::find(kSteps, rung, &Step::rung) - kSteps.begin());
+struct Ladder {
+  std::string_view benchmark, work;
+  double least_operations;  // on a GPU: whose larger tiles make fewer blocks than it has units
+  std::span<const Step> steps;
+
+  std::size_t place_of(std::string_view rung) const {
+    return static_cast<std::size_t>(std::ranges::find(steps, rung, &Step::rung) - steps.begin());
+  }
+};
+constexpr Ladder kLadders[] = {{"matmul/ladder", "product", 16e9, kOfProducts},
+                               {"convolution/ladder", "convolution", 3e9, kOfConvolutions}};
+
+/// Null for a benchmark that is none.
+const Ladder* ladder_of(std::string_view benchmark) {
+  const auto* const found = std::ranges::find(kLadders, benchmark, &Ladder::benchmark);
+  return found == std::end(kLadders) ? nullptr : found;
+}
+
+/// As the axis `shape` has it, of square products too.
+std::string shape_of(const CaseName& name) {
+  if (const std::string* const shape = name.find("shape")) return *shape;
+  const std::string* const size = name.find("size");
+  return size ? fmt::format("{0}x{0}x{0}", *size) : "";
+}
+
+double operations_of(const LadderRow& row) {
+  return row.device_ns && row.tflops ? *row.device_ns * *row.tflops * 1e3 : 0;
 }
 
 std::string upper(std::string text) {
@@ -43,14 +73,18 @@ std::string upper(std::string text) {
   return text;
 }
 
-using OfSize = std::vector<const LadderRow*>;
+using OfShape = std::vector<const LadderRow*>;
 
 /// "6.1 times as long without tiles in shared memory"; of rungs that have one between them that
 /// gave no result, only which they are.
-std::string cost_text(const LadderRow& below, const LadderRow& above, bool on_host) {
+std::string cost_text(const Ladder& ladder,
+                      const LadderRow& below,
+                      const LadderRow& above,
+                      bool on_host) {
   const double ratio = *below.device_ns / *above.device_ns;
-  const Step& step = kSteps[place_of(above.rung)];
-  const bool neighbours = place_of(below.rung) + 1 == place_of(above.rung);
+  const std::size_t place = ladder.place_of(above.rung);
+  const Step& step = ladder.steps[place];
+  const bool neighbours = ladder.place_of(below.rung) + 1 == place;
   const std::string types = below.type == above.type
                                 ? ""
                                 : fmt::format(" ({} for {})", upper(below.type), upper(above.type));
@@ -61,12 +95,10 @@ std::string cost_text(const LadderRow& below, const LadderRow& above, bool on_ho
   return fmt::format("{} times as long {}{}", times_text(ratio), without, types);
 }
 
-/// What this size says of a device; nothing where fewer than two rungs have a result, or where a
-/// GPU has more multiprocessors than the larger tiles make blocks: there its idle ones would be
-/// compared.
-std::optional<Finding> finding_of(const OfSize& rows, bool on_host) {
-  if (!on_host && rows.front()->size < kLeastSizeOnGpus) return std::nullopt;
-  OfSize measured;
+/// What this shape says of a device; nothing where fewer than two rungs have a result, or where a
+/// GPU's idle multiprocessors would be compared.
+std::optional<Finding> finding_of(const Ladder& ladder, const OfShape& rows, bool on_host) {
+  OfShape measured;
   const LadderRow* best = nullptr;
   for (const LadderRow* row : rows) {
     if (!row->device_ns || row->rung == kLibrary) continue;
@@ -74,19 +106,20 @@ std::optional<Finding> finding_of(const OfSize& rows, bool on_host) {
     if (!best || row->tflops > best->tflops) best = row;
   }
   if (measured.size() < 2) return std::nullopt;
+  if (!on_host && operations_of(*best) < ladder.least_operations) return std::nullopt;
   std::vector<std::string> costs;
   for (std::size_t i = 1; i < measured.size(); ++i)
-    costs.push_back(cost_text(*measured[i - 1], *measured[i], on_host));
+    costs.push_back(cost_text(ladder, *measured[i - 1], *measured[i], on_host));
   Finding finding;
   finding.source = FindingSource::session;
   finding.code = "ladder";
   finding.severity = Severity::note;
   finding.device = rows.front()->device;
-  finding.cases = fmt::format("matmul/ladder, {0} x {0} x {0}", rows.front()->size);
-  finding.sentence =
-      fmt::format("A product of {0} x {0} matrices takes launchgap's own kernels {1}.",
-                  rows.front()->size,
-                  fmt::join(costs, ". It takes them "));
+  finding.cases = fmt::format("{}, {}", ladder.benchmark, rows.front()->shape);
+  finding.sentence = fmt::format("The {} {} takes launchgap's own kernels {}.",
+                                 ladder.work,
+                                 rows.front()->shape,
+                                 fmt::join(costs, ". It takes them "));
   if (best->of_library)
     finding.sentence += fmt::format(" The fastest of them reaches {} of the library in {}.",
                                     percent_text(*best->of_library),
@@ -108,21 +141,28 @@ std::optional<Finding> finding_of(const OfSize& rows, bool on_host) {
 }  // namespace
 
 std::vector<LadderRow> ladder_rows(const std::vector<SummaryRow>& rows) {
-  std::map<std::tuple<std::string, long long, std::size_t, std::string>, LadderRow> found;
+  using Place =
+      std::tuple<std::string, const Ladder*, double, std::string, std::size_t, std::string>;
+  std::map<Place, LadderRow> found;
   for (const SummaryRow& row : rows) {
     const CaseKey& key = row.key;
-    if (key.name.benchmark != "matmul/ladder" || key.arm != name_of(Arm::plain) ||
-        !key.process_config.usual())
-      continue;
+    const Ladder* const ladder = ladder_of(key.name.benchmark);
+    if (!ladder || key.arm != name_of(Arm::plain) || !key.process_config.usual()) continue;
     const std::string* const rung = key.name.find("rung");
     const std::string* const type = key.name.find("type");
-    const std::string* const size = key.name.find("size");
-    if (!rung || !type || !size) continue;
-    const long long side = std::atoll(size->c_str());
-    const std::size_t place = *rung == kLibrary ? kSteps.size() + 1 : place_of(*rung);
-    LadderRow& own = found[{key.device, side, place, *rung + *type}];
+    const std::string shape = shape_of(key.name);
+    if (!rung || !type || shape.empty()) continue;
+    const std::size_t place =
+        *rung == kLibrary ? ladder->steps.size() + 1 : ladder->place_of(*rung);
+    LadderRow& own = found[{key.device,
+                            ladder,
+                            launchgap::operations_of(key.name).value_or(0),
+                            shape,
+                            place,
+                            *rung + *type}];
     own.device = key.device;
-    own.size = side;
+    own.benchmark = ladder->benchmark;
+    own.shape = shape;
     own.rung = *rung;
     own.type = *type;
     own.status = row.status;
@@ -132,45 +172,52 @@ std::vector<LadderRow> ladder_rows(const std::vector<SummaryRow>& rows) {
     if (row.metric == "device_ns") own.device_ns = row.p50;
     if (row.metric == "tflops") own.tflops = row.p50;
   }
-  std::vector<LadderRow> ladder;
-  std::map<std::pair<std::string, long long>, double> best;
-  std::map<std::tuple<std::string, long long, std::string>, double> library;
+  std::vector<LadderRow> all;
+  std::map<std::tuple<std::string, std::string, std::string>, double> best;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, double> library;
   for (auto& [place, row] : found) {
     if (row.tflops) {
-      double& highest = best[{row.device, row.size}];
+      double& highest = best[{row.device, row.benchmark, row.shape}];
       highest = std::max(highest, *row.tflops);
-      if (row.rung == kLibrary) library[{row.device, row.size, row.type}] = *row.tflops;
+      if (row.rung == kLibrary)
+        library[{row.device, row.benchmark, row.shape, row.type}] = *row.tflops;
     }
-    ladder.push_back(std::move(row));
+    all.push_back(std::move(row));
   }
-  for (LadderRow& row : ladder) {
+  for (LadderRow& row : all) {
     if (!row.tflops) continue;
-    if (const double highest = best[{row.device, row.size}]; highest > 0)
+    if (const double highest = best[{row.device, row.benchmark, row.shape}]; highest > 0)
       row.of_best = *row.tflops / highest;
-    const auto of_library = library.find({row.device, row.size, row.type});
+    const auto of_library = library.find({row.device, row.benchmark, row.shape, row.type});
     if (of_library != library.end() && of_library->second > 0)
       row.of_library = *row.tflops / of_library->second;
   }
-  return ladder;
+  return all;
 }
 
 std::vector<Finding> ladder_findings(const SessionData& session,
                                      const std::vector<SummaryRow>& rows) {
   const DeviceLabels labels(session);
-  const std::vector<LadderRow> ladder = ladder_rows(rows);
-  std::map<std::string, std::map<long long, OfSize>> by_size;
-  for (const LadderRow& row : ladder) by_size[row.device][row.size].push_back(&row);
+  const std::vector<LadderRow> all = ladder_rows(rows);
   std::vector<Finding> findings;
-  for (const auto& [device, sizes] : by_size) {
-    const DeviceFacts* const facts = session.device(device);
-    const bool on_host = facts && !is_gpu(*facts);
-    for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
-      std::optional<Finding> finding = finding_of(size->second, on_host);
-      if (!finding) continue;
-      finding->subject = labels.of(device);
-      findings.push_back(std::move(*finding));
-      break;
+  // From the largest shape of a device's ladder on, until one says something.
+  for (auto end = all.rbegin(); end != all.rend();) {
+    const auto is_of = [&](const LadderRow& one, bool shape_too) {
+      return one.device == end->device && one.benchmark == end->benchmark &&
+             (!shape_too || one.shape == end->shape);
+    };
+    OfShape of_shape;
+    auto row = end;
+    for (; row != all.rend() && is_of(*row, true); ++row) of_shape.insert(of_shape.begin(), &*row);
+    const DeviceFacts* const facts = session.device(end->device);
+    std::optional<Finding> finding =
+        finding_of(*ladder_of(end->benchmark), of_shape, facts && !is_gpu(*facts));
+    if (finding) {
+      finding->subject = labels.of(end->device);
+      findings.insert(findings.begin(), std::move(*finding));
+      while (row != all.rend() && is_of(*row, false)) ++row;
     }
+    end = row;
   }
   return findings;
 }
@@ -179,11 +226,15 @@ Table ladder_table() {
   using Row = const LadderRow&;
   return make_table<LadderRow>(
       "ladder.csv",
-      "device, size and rung of the product that is written for each generation",
+      "device, shape and rung of the product and the convolution that are written for each "
+      "generation",
       TableUse::session,
       [](const TableInputs& from) { return ladder_rows(from.rows); },
       {{"device_id", &LadderRow::device},
-       {"size", "Rows and columns of the matrices.", &LadderRow::size},
+       {"benchmark", "matmul/ladder or convolution/ladder.", &LadderRow::benchmark},
+       {"shape",
+        "m x n x k of the product, or the convolution's (docs/shapes.md).",
+        &LadderRow::shape},
        {"rung",
         "In which idiom it is written, from the oldest on; library: the device's own.",
         &LadderRow::rung},
@@ -193,11 +244,11 @@ Table ladder_table() {
         [](Row row) { return name_of(row.status); }},
        {"reason", "Why the status is not ok.", &LadderRow::reason},
        {"runs", "Runs with a result.", &LadderRow::runs},
-       {"device_ns", "Median time of a product.", &LadderRow::device_ns},
+       {"device_ns", "Median time of one.", &LadderRow::device_ns},
        {"tflops", "Median rate.", &LadderRow::tflops},
        {"of_library", "The rate, by that of the library in the same type.", &LadderRow::of_library},
        {"of_best",
-        "The rate, by the highest of this size in any type, the library's too.",
+        "The rate, by the highest of this shape in any type, the library's too.",
         &LadderRow::of_best}});
 }
 

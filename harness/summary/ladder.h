@@ -1,4 +1,4 @@
-// One product in the idiom of each generation, beside the library's: what a GPU gives to code of
+// One product, and one convolution, in the idiom of each generation, beside the library's: what a GPU gives to code of
 // another time, and what it loses for the lack of a unit.
 #pragma once
 
@@ -13,23 +13,25 @@ namespace launchgap {
 
 struct LadderRow {
   std::string device;
-  long long size = 0;  // rows and columns
-  std::string rung;    // or "library"
+  std::string benchmark;  // matmul/ladder or convolution/ladder
+  std::string shape;      // as the axis `shape` of products and convolutions has it
+  std::string rung;       // or "library"
   std::string type;
   Status status = Status::ok;
   std::string reason;
   std::size_t runs = 0;
   std::optional<double> device_ns, tflops;  // medians
   std::optional<double> of_library;         // its rate by that of the library in its type
-  std::optional<double> of_best;  // its rate by the highest of its size, the library's too
+  std::optional<double> of_best;  // its rate by the highest of its shape, the library's too
 };
 
-/// By device, size and rung, from the oldest on.
+/// By device, benchmark, shape (the least work first) and rung, from the oldest on.
 std::vector<LadderRow> ladder_rows(const std::vector<SummaryRow>& rows);
 
-/// Of each device, for the largest size that two rungs have: what lacking each unit costs there.
-/// Two rungs are told apart beyond 5 %. On GPUs of 2048 and more alone: of 1024 wgmma has 32
-/// blocks.
+/// Of each device and benchmark, for the largest shape that two rungs have: what lacking each unit
+/// costs there. Two rungs are told apart beyond 5 %. On GPUs of 16e9 operations and more in a
+/// product (2048 x 2048 x 2048 has 17e9), and of 3e9 in a convolution, alone: of smaller ones the larger
+/// tiles make fewer blocks than a GPU has multiprocessors.
 std::vector<Finding> ladder_findings(const SessionData& session,
                                      const std::vector<SummaryRow>& rows);
 

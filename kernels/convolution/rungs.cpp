@@ -161,7 +161,8 @@ constexpr std::array<ConvolutionRung, 3> kRungs = {
       128,
       1,
       1,
-      "Kepler: a product whose tiles are made in shared memory; on the host channel by channel",
+      "Kepler: a product whose tiles are made in shared memory; on the host rows of pixels, channel by "
+      "channel",
       0.4},
      {"mma",
       &mma_kernel,

@@ -1,4 +1,4 @@
-"""One product in the idiom of each generation, beside the library's."""
+"""One product and one convolution in the idiom of each generation, beside the library's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDIOMS = {
 @dataclass
 class Ladder:
     tables: list[Table]
-    """Of each device, each size"""
+    """Of each device, each benchmark and shape"""
     sentences: list[str]
 
 
@@ -29,9 +29,9 @@ def section(drawing: Drawing) -> Ladder | None:
     tables, sentences = [], []
     for device in drawing.devices:
         rows = device.session.details.of("ladder", device.id)
-        for size in sorted({row.get("size") or 0 for row in rows}):
-            of_size = [row for row in rows if row.get("size") == size]
-            tables.append(_table(f"{drawing.label(device)}: {size:,.0f} × {size:,.0f}", of_size))
+        for benchmark, shape in dict.fromkeys((row["benchmark"], row["shape"]) for row in rows):
+            of_shape = [row for row in rows if (row["benchmark"], row["shape"]) == (benchmark, shape)]
+            tables.append(_table(f"{drawing.label(device)}: {benchmark}, {shape}", of_shape))
         found = device.session.details.of("findings", device.id) if rows else []
         sentences += [f"{drawing.label(device)}: {f['sentence']}" for f in found if f["code"] == "ladder"]
     return Ladder(tables, sentences) if tables else None

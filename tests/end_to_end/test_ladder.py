@@ -1,4 +1,4 @@
-"""`matmul/ladder` on fake nodes: a rung is a case, verified, and what it cannot do costs nothing but itself."""
+"""`matmul/ladder` and `convolution/ladder` on fake nodes: a rung is a case, verified, and what it cannot do costs nothing but itself."""
 
 import json
 
@@ -77,12 +77,24 @@ def test_edges_are_right_or_the_rung_says_what_it_tiles(tmp_path):
         whole = row["rung"] in ("naive", "tiles")
         assert row["status"] == ("ok" if whole else "unsupported"), row
         assert whole or "is no multiple of that" in row["reason"]
-    assert {row["size"] for row in rows} == {"200", "201"}
+    assert {row["shape"] for row in rows} == {"200x200x200", "201x201x201"}
+
+
+@needs_native_form
+def test_a_convolution_has_its_own_rungs(tmp_path):
+    rows, _ = ladder(tmp_path, (KEPLER, HOPPER), "--profile", "quick", filter="^convolution/ladder")
+    hopper, kepler = (of_device(rows, device) for device in (HOPPER, KEPLER))
+    assert [rung for rung, _ in hopper] == ["naive", "tiles", "mma", "library", "library"]
+    assert {row["status"] for row in hopper.values()} == {"ok"}
+    assert all(0 < float(row["of_library"]) <= 1 for row in hopper.values())
+    assert kepler["mma", "bf16"]["status"] == "unsupported"
+    assert "needs compute capability 8.0, and this is 3.5" in kepler["mma", "bf16"]["reason"]
+    assert {kepler["naive", "fp32"]["status"], kepler["tiles", "fp32"]["status"]} == {"ok"}
 
 
 def test_the_host_climbs_as_far_as_it_can(tmp_path):
-    rows, findings = ladder(tmp_path, None, where="host")
-    assert [row["rung"] for row in rows] == ["naive", "tiles", "library"]
+    rows, findings = ladder(tmp_path, None, "--profile", "quick", filter="^(matmul|convolution)/ladder", where="host")
+    assert [row["rung"] for row in rows] == 2 * ["naive", "tiles", "library"]
     assert {row["status"] for row in rows} == {"ok"}
-    (said,) = (f["sentence"] for f in findings if f["code"] == "ladder")
-    assert "without blocks that caches hold" in said
+    product, convolution = (f["sentence"] for f in findings if f["code"] == "ladder")
+    assert "without blocks that caches hold" in product and "without rows of pixels that stay in caches" in convolution

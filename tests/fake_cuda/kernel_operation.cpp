@@ -5,10 +5,12 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/convolution/rungs.h"
 #include "kernels/element.h"
 #include "kernels/kernels.h"
 #include "kernels/matmul/rungs.h"
 #include "kernels/multiply_add.h"
+#include "tests/fake_cuda/convolution.h"
 #include "tests/fake_cuda/element_type.h"
 
 namespace launchgap::fake {
@@ -91,6 +93,25 @@ Operation rung_operation(const kernels::Rung& rung, const Parameters& parameters
   return operation;
 }
 
+Operation rung_operation(const kernels::ConvolutionRung& rung, const Parameters& parameters) {
+  const auto sides = parameters.get<kernels::ConvolutionSides>(3);
+  const auto size = [](int side) { return static_cast<std::size_t>(side); };
+  const auto tensor = [&](int n, int c, int h, int w, std::size_t parameter) {
+    return Tensor{{size(n), size(c), size(h), size(w)},
+                  rung.channels_last ? Layout::nhwc : Layout::nchw,
+                  rung.type,
+                  parameters.get<const void*>(parameter)};
+  };
+  ConvolutionWork work;
+  work.x = tensor(sides.n, sides.c, sides.h, sides.w, 0);
+  work.w = tensor(sides.k, sides.c, sides.r, sides.s, 1);
+  work.y = tensor(sides.n, sides.k, sides.out_h, sides.out_w, 2);
+  work.pad_h = size(sides.pad_h), work.pad_w = size(sides.pad_w);
+  work.stride_h = size(sides.stride_h), work.stride_w = size(sides.stride_w);
+  work.dilation_h = size(sides.dilation_h), work.dilation_w = size(sides.dilation_w);
+  return convolution_operation(work);
+}
+
 /// The repetitions of a kernel that only the last one shows.
 void skip_repetitions(Parameters& parameters, kernels::LaunchShape shape) {
   const int repetitions = parameters.get<int>(3);
@@ -143,6 +164,8 @@ Operation kernel_operation(const kernels::KernelDescription& kernel,
     return operation;
   }
   if (const kernels::Rung* const rung = kernels::rung_of(kernel))
+    return rung_operation(*rung, parameters);
+  if (const auto* const rung = kernels::convolution_rung_of(kernel))
     return rung_operation(*rung, parameters);
   set_ranges(kernel, parameters, shape, operation);
   // Its time is virtual.
@@ -209,6 +232,12 @@ double multiplied_ns(const kernels::KernelDescription& kernel,
   if (const kernels::Rung* const rung = kernels::rung_of(kernel)) {
     const double products =
         1.0 * parameters.get<int>(3) * parameters.get<int>(4) * parameters.get<int>(5);
+    return work_ns(2 * products, rung->rate * device.peak(rung->type_name).value_or(1));
+  }
+  if (const auto* const rung = kernels::convolution_rung_of(kernel)) {
+    const auto sides = parameters.get<kernels::ConvolutionSides>(3);
+    const double products = 1.0 * sides.n * sides.k * sides.out_h * sides.out_w * sides.c *
+                            sides.r * sides.s;
     return work_ns(2 * products, rung->rate * device.peak(rung->type_name).value_or(1));
   }
   if (&kernel != &kernels::multiply_add_kernel) return 0;

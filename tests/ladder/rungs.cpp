@@ -1,6 +1,7 @@
 #include "tests/ladder/rungs.h"
 
 #include <stdexcept>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -158,6 +159,51 @@ EmulatedRung convolution_rung(std::string_view name,
           find_convolution_rung(name)};
 }
 
+/// Operands of small integers, and memory for the result.
+struct Trial {
+  Trial(const EmulatedRung& of, const Problem& what, std::uint64_t seed)
+      : rung(of),
+        problem(what),
+        type(of.matmul ? of.matmul->type : of.convolution->type),
+        counts(counts_of(of, what)),
+        // Sums of bfloat16 are exact up to 256: of the first operand each third element is not 0.
+        a(integers(counts.first, type, 2 * seed, type == ElementType::bf16 ? 3 : 1)),
+        b(integers(counts.second, type, 2 * seed + 1, 1)),
+        c(counts.result * element_bytes(type)) {
+    std::fill(c.storage.begin(), c.storage.end(), std::byte{unwritten_byte(type)});
+  }
+
+  LaunchShape shape() const {
+    return rung.matmul ? launch_shape(*rung.matmul, problem.m, problem.n)
+                       : launch_shape(*rung.convolution, problem.sides);
+  }
+  /// The first element that differs.
+  std::string wrong() const {
+    const Elements first = elements(a, counts.first), second = elements(b, counts.second);
+    const Elements right =
+        rung.matmul ? product(first, second, problem)
+                    : convolution(first, second, problem.sides, rung.convolution->channels_last);
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      const double is = load_element(c.address, i, type);
+      if (is != static_cast<double>(right[i]))
+        return fmt::format("element {} of {} is {}, and {} is right", i, right.size(), is, right[i]);
+    }
+    return "";
+  }
+  Elements elements(const Aligned& of, std::size_t count) const {
+    Elements all(count);
+    for (std::size_t i = 0; i < count; ++i)
+      all[i] = static_cast<long long>(load_element(of.address, i, type));
+    return all;
+  }
+
+  const EmulatedRung& rung;
+  const Problem& problem;
+  ElementType type;
+  Counts counts;
+  Aligned a, b, c;
+};
+
 }  // namespace
 
 std::string Problem::text() const {
@@ -246,41 +292,35 @@ std::string wrong(const EmulatedRung& rung,
                   const Problem& problem,
                   std::uint64_t seed,
                   emulated::BankConflicts* conflicts) {
-  const ElementType type = rung.matmul ? rung.matmul->type : rung.convolution->type;
-  const Counts counts = counts_of(rung, problem);
-  // Sums of bfloat16 are exact up to 256: of the first operand each third element is not 0.
-  const std::uint64_t step = type == ElementType::bf16 ? 3 : 1;
-  const Aligned a = integers(counts.first, type, 2 * seed, step);
-  const Aligned b = integers(counts.second, type, 2 * seed + 1, 1);
-  Aligned c(counts.result * element_bytes(type));
-  std::fill(c.storage.begin(), c.storage.end(), std::byte{unwritten_byte(type)});
+  const Trial trial(rung, problem, seed);
+  const auto& [a, b, c] = std::tie(trial.a, trial.b, trial.c);
   const std::vector<emulated::Operand> operands = {
       {a.address, a.bytes}, {b.address, b.bytes}, {c.address, c.bytes}};
-  const LaunchShape shape = rung.matmul ? launch_shape(*rung.matmul, problem.m, problem.n)
-                                        : launch_shape(*rung.convolution, problem.sides);
   try {
     const emulated::BankConflicts found = emulated::run(
-        shape, seed, operands, [&] { kernel(a.address, b.address, c.address, problem); });
+        trial.shape(), seed, operands, [&] { kernel(a.address, b.address, c.address, problem); });
     if (conflicts) *conflicts = found;
   } catch (const emulated::Fault& fault) {
     return fault.what();
   }
-  const auto elements = [type](const Aligned& of, std::size_t count) {
-    Elements all(count);
-    for (std::size_t i = 0; i < count; ++i)
-      all[i] = static_cast<long long>(load_element(of.address, i, type));
-    return all;
-  };
-  const Elements first = elements(a, counts.first), second = elements(b, counts.second);
-  const Elements right =
-      rung.matmul ? product(first, second, problem)
-                  : convolution(first, second, problem.sides, rung.convolution->channels_last);
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    const double is = load_element(c.address, i, type);
-    if (is != static_cast<double>(right[i]))
-      return fmt::format("element {} of {} is {}, and {} is right", i, right.size(), is, right[i]);
+  return trial.wrong();
+}
+
+std::string wrong_on_host(const EmulatedRung& rung, const Problem& problem, std::uint64_t seed) {
+  const Trial trial(rung, problem, seed);
+  const void *a = trial.a.address, *b = trial.b.address;
+  void* c = trial.c.address;
+  int m = problem.m, n = problem.n, k = problem.k;
+  ConvolutionSides sides = problem.sides;
+  // Where a kernel takes tensor maps, these begin with the address.
+  void* of_product[] = {&a, &b, &c, &m, &n, &k};
+  void* of_convolution[] = {&a, &b, &c, &sides};
+  if (rung.matmul) {
+    rung.matmul->kernel->host(of_product, trial.shape());
+  } else {
+    rung.convolution->kernel->host(of_convolution, trial.shape());
   }
-  return "";
+  return trial.wrong();
 }
 
 }  // namespace launchgap::kernels

@@ -86,5 +86,7 @@ std::string wrong(const EmulatedRung& rung,
                   const Problem& problem,
                   std::uint64_t seed,
                   emulated::BankConflicts* conflicts = nullptr);
+/// What is wrong with what the rung's function for the host computes, or empty.
+std::string wrong_on_host(const EmulatedRung& rung, const Problem& problem, std::uint64_t seed);
 
 }  // namespace launchgap::kernels

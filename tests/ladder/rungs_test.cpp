@@ -34,6 +34,12 @@ TEST_P(EachRung, HasNoBankConflicts) {
   }
 }
 
+TEST_P(EachRung, ComputesTheSameOnTheHost) {
+  const EmulatedRung& own = emulated_rung(GetParam());
+  for (const Problem& problem : own.problems)
+    EXPECT_EQ(wrong_on_host(own, problem, 1), "") << problem.text();
+}
+
 TEST(PlaceOfTile, IsEachTileOnce) {
   for (unsigned rows = 1; rows <= 20; ++rows) {
     for (unsigned columns = 1; columns <= 9; ++columns) {

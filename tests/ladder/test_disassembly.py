@@ -24,8 +24,8 @@ def portable(rung, folder, architecture, ptx):
     """As scripts/cmake/DeviceCode.cmake has it compiled by clang; inline assembly goes through it as it is."""
     what = ["-x", "cuda", "--cuda-device-only", f"--cuda-gpu-arch={architecture}", "-nocudainc", "-nocudalib"]
     what += ["-Xclang", "-target-feature", "-Xclang", f"+{ptx}", "-Wno-unknown-cuda-version", "-std=c++17", "-O3"]
-    output = folder / f"{rung}.ptx"
-    source = ROOT / "kernels" / "matmul" / f"{rung}.cu"
+    output = folder / "rung.ptx"
+    source = ROOT / "kernels" / f"{rung}.cu"
     subprocess.run(["clang++", *what, "-DLAUNCHGAP_DEVICE_CODE", "-S", "-o", output, source], check=True)
     return output
 
@@ -42,9 +42,9 @@ def code_of(cubin):
     raise AssertionError(f"{cubin} has no kernel")
 
 
-def assembled(ptx, architecture, folder, rung):
+def assembled(ptx, architecture, folder):
     """Its instructions, by name; ptxas must not spill, nor find fault with it."""
-    cubin = folder / f"{rung}.cubin"
+    cubin = folder / "rung.cubin"
     done = subprocess.run(
         [tool("ptxas"), "-v", f"--gpu-name={architecture}", "-o", cubin, ptx], capture_output=True, text=True, check=True
     )
@@ -54,25 +54,29 @@ def assembled(ptx, architecture, folder, rung):
     what = [cubin]
     if architecture == "sm_70":
         # The disassembler is later than Volta, and Turing has the same encoding.
-        (folder / f"{rung}.bin").write_bytes(code_of(cubin))
-        what = ["-b", "SM75", folder / f"{rung}.bin"]
+        (folder / "rung.bin").write_bytes(code_of(cubin))
+        what = ["-b", "SM75", folder / "rung.bin"]
     text = subprocess.run([tool("nvdisasm"), *what], capture_output=True, text=True, check=True).stdout
     return set(re.findall(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+ )?([A-Z][\w.]*)", text, re.MULTILINE))
 
 
 EXPECTED = {
-    ("naive", "sm_35", "ptx42", "sm_75"): {"FFMA", "LDG.E"},
-    ("tiles", "sm_35", "ptx42", "sm_80"): {"FFMA", "LDS.128", "LDS.64", "STS", "BAR.SYNC"},
-    ("wmma", "sm_70", "ptx63", "sm_70"): {"HMMA.884", "LDG.E.128", "LDS", "STS.128"},
-    ("wmma", "sm_70", "ptx63", "sm_80"): {"HMMA.16816.F32", "LDG.E.128", "LDSM.16.M88.4", "LDSM.16.MT88.4", "STS.128"},
-    ("mma", "sm_80", "ptx70", "sm_80"): {"HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDSM.16.MT88.4", "LDGSTS.E.BYPASS.128"},
-    ("mma", "sm_80", "ptx70", "sm_90"): {"HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDGSTS.E.BYPASS.128"},
+    ("matmul/naive", "sm_35", "ptx42", "sm_75"): {"FFMA", "LDG.E"},
+    ("matmul/tiles", "sm_35", "ptx42", "sm_80"): {"FFMA", "LDS.128", "LDS.64", "STS", "BAR.SYNC"},
+    ("matmul/wmma", "sm_70", "ptx63", "sm_70"): {"HMMA.884", "LDG.E.128", "LDS", "STS.128"},
+    ("matmul/wmma", "sm_70", "ptx63", "sm_80"): {"HMMA.16816.F32", "LDG.E.128", "LDSM.16.M88.4", "LDSM.16.MT88.4", "STS.128"},
+    ("matmul/mma", "sm_80", "ptx70", "sm_80"): {"HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDSM.16.MT88.4", "LDGSTS.E.BYPASS.128"},
+    ("matmul/mma", "sm_80", "ptx70", "sm_90"): {"HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDGSTS.E.BYPASS.128"},
+    ("convolution/naive", "sm_35", "ptx42", "sm_75"): {"FFMA", "LDG.E"},
+    ("convolution/tiles", "sm_35", "ptx42", "sm_80"): {"FFMA", "LDS.128", "LDS.64", "STS", "BAR.SYNC"},
+    ("convolution/mma", "sm_80", "ptx70", "sm_80"): {"HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDGSTS.E.BYPASS.128"},
+    ("convolution/mma", "sm_80", "ptx70", "sm_90"): {"HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDGSTS.E.BYPASS.128"},
 }
 
 
 @pytest.mark.parametrize(("rung", "compiled_for", "ptx", "architecture"), EXPECTED)
 def test_a_rung_is_made_of_the_instructions_of_its_time(tmp_path, rung, compiled_for, ptx, architecture):
-    found = assembled(portable(rung, tmp_path, compiled_for, ptx), architecture, tmp_path, rung)
+    found = assembled(portable(rung, tmp_path, compiled_for, ptx), architecture, tmp_path)
     for expected in EXPECTED[rung, compiled_for, ptx, architecture]:
         assert any(name.startswith(expected) for name in found), sorted(found)
     # What does not know which memory it reads is slower.
@@ -88,12 +92,12 @@ def test_the_hopper_rung_is_made_of_what_only_nvcc_compiles(tmp_path):
     subprocess.run([nvcc, *what, "-o", ptx, ROOT / "kernels" / "matmul" / "wgmma.cu"], check=True)
     # The assembler of the wheel is older than nvcc, whose PTX says more than it has.
     ptx.write_text(re.sub(r"^\.version .*", ".version 8.6", ptx.read_text(), flags=re.MULTILINE))
-    found = assembled(ptx, "sm_90a", tmp_path, "wgmma")
+    found = assembled(ptx, "sm_90a", tmp_path)
     for expected in ("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "SYNCS.PHASECHK", "USETMAXREG"):
         assert any(name.startswith(expected) for name in found), sorted(found)
 
 
 def test_an_older_rung_has_none_of_a_later_one(tmp_path):
-    for rung in ("naive", "tiles"):
-        found = assembled(portable(rung, tmp_path, "sm_35", "ptx42"), "sm_80", tmp_path, rung)
+    for rung in ("matmul/naive", "matmul/tiles", "convolution/naive", "convolution/tiles"):
+        found = assembled(portable(rung, tmp_path, "sm_35", "ptx42"), "sm_80", tmp_path)
         assert not any(name.startswith(("HMMA", "LDSM", "LDGSTS")) for name in found)

@@ -122,7 +122,7 @@ def test_one_gpu_says_that_it_means_nothing(tmp_path: Path) -> None:
 
 
 def test_the_ladder_stands_beside_the_library(tmp_path: Path) -> None:
-    row = {"size": 4096, "type": "bf16", "status": "ok", "runs": 3, "device_ns": 2e5, "tflops": 600}
+    row = {"benchmark": "matmul/ladder", "shape": "4096x4096x4096", "type": "bf16", "status": "ok", "runs": 3, "device_ns": 2e5, "tflops": 600}
     rows = [
         row | {"rung": "wgmma", "of_library": 0.8, "of_best": 0.8},
         row | {"rung": "mma", "status": "unsupported", "reason": "needs <9.0>", "device_ns": "", "tflops": ""},
@@ -131,7 +131,7 @@ def test_the_ladder_stands_beside_the_library(tmp_path: Path) -> None:
     sentence = "A product takes launchgap's own kernels 20 times as long without tensor cores."
     findings = [{"source": "session", "code": "ladder", "severity": "note", "sentence": sentence}]
     (section,) = draw(tmp_path, ladder=rows, findings=findings).all("section", id="ladder")
-    assert sentence in section.words and "4,096 × 4,096" in section.words
+    assert sentence in section.words and "matmul/ladder, 4096x4096x4096" in section.words
     shown = cells(section)
     assert [line[0] for line in shown] == ["wgmma", "mma", "library"]
     assert shown[0][2:] == ["BF16", "200 µs", "600 TFLOP/s", "80 %", "80 %"]

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "kernels/convolution/rungs.h"
 #include "kernels/matmul/rungs.h"
 #include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
@@ -19,18 +20,16 @@ SessionData session_of(const std::string& device, bool host = false) {
   return session;
 }
 
-/// A product of so many TFLOP/s; none: it is not measured.
-std::vector<SummaryRow> rows_of(const std::string& rung,
-                                const std::string& type,
-                                std::optional<double> tflops,
-                                int size = 4096) {
+/// A case of so many TFLOP/s; none: it is not measured.
+std::vector<SummaryRow> rows_of_case(const std::string& name,
+                                     std::optional<double> tflops,
+                                     double operations) {
   std::vector<SummaryRow> rows;
   for (const char* metric : {"device_ns", "tflops"}) {
     SummaryRow& row = rows.emplace_back();
     row.key.device = "GPU-1";
     row.key.arm = "plain";
-    row.key.name =
-        CaseName::parse(fmt::format("matmul/ladder/rung:{}/size:{}/type:{}", rung, size, type));
+    row.key.name = CaseName::parse(name);
     row.metric = tflops ? metric : "";
     row.runs = 3;
     if (!tflops) {
@@ -38,10 +37,29 @@ std::vector<SummaryRow> rows_of(const std::string& rung,
       row.reason = "it needs compute capability 8.0";
       return rows;
     }
-    const double operations = 2.0 * size * size * size;
     row.p50 = row.metric == "tflops" ? *tflops : operations / *tflops * 1e-3;
   }
   return rows;
+}
+
+std::vector<SummaryRow> rows_of(const std::string& rung,
+                                const std::string& type,
+                                std::optional<double> tflops,
+                                int size = 4096) {
+  return rows_of_case(fmt::format("matmul/ladder/rung:{}/size:{}/type:{}", rung, size, type),
+                      tflops,
+                      2.0 * size * size * size);
+}
+
+std::vector<SummaryRow> convolution_rows(const std::string& rung,
+                                         const std::string& type,
+                                         std::optional<double> tflops,
+                                         int images = 32) {
+  return rows_of_case(
+      fmt::format(
+          "convolution/ladder/rung:{}/shape:{}x64x56x56-64x3x3-p1/type:{}", rung, images, type),
+      tflops,
+      2.0 * images * 64 * 56 * 56 * 64 * 9);
 }
 
 std::vector<SummaryRow> together(std::initializer_list<std::vector<SummaryRow>> parts) {
@@ -62,7 +80,7 @@ TEST(Ladder, SaysWhatLackingEachUnitCosts) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(
       found[0].sentence,
-      "A product of 4096 x 4096 matrices takes launchgap's own kernels 6.0 times as long "
+      "The product 4096x4096x4096 takes launchgap's own kernels 6.0 times as long "
       "without tiles in shared memory. It takes them 20 times as long without tensor cores "
       "(FP32 for FP16). It takes them 2.0 times as long by WMMA in place of mma.sync and "
       "copies that run ahead (FP16 for BF16). The fastest of them reaches 80 % of the library "
@@ -89,7 +107,7 @@ TEST(Ladder, OfAGpuWithoutTensorCoresSaysThatTheirGainIsNotKnown) {
                                                                     rows_of("wmma", "fp16", {})})));
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].sentence,
-            "A product of 4096 x 4096 matrices takes launchgap's own kernels as long without tiles "
+            "The product 4096x4096x4096 takes launchgap's own kernels as long without tiles "
             "in shared memory.");
   EXPECT_EQ(found[0].unknown, "rung wmma: it needs compute capability 8.0");
 }
@@ -107,7 +125,7 @@ TEST(Ladder, SaysItOfTheLargestSizeThatTwoRungsHave) {
       session_of("GPU-1"),
       together({kWhole, rows_of("naive", "fp32", 2, 8192), rows_of("tiles", "fp32", {}, 8192)}));
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found[0].sentence, HasSubstr("4096 x 4096"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("4096x4096x4096"));
 }
 
 TEST(Ladder, WhatOneThatIsMissingGivesIsNotSaidOfAnother) {
@@ -118,7 +136,7 @@ TEST(Ladder, WhatOneThatIsMissingGivesIsNotSaidOfAnother) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(
       found[0].sentence,
-      "A product of 4096 x 4096 matrices takes launchgap's own kernels 40 times as long by rung "
+      "The product 4096x4096x4096 takes launchgap's own kernels 40 times as long by rung "
       "tiles in place of mma (FP32 for BF16).");
 }
 
@@ -128,6 +146,31 @@ TEST(Ladder, OfASizeWithFewerBlocksThanMultiprocessorsSaysNothing) {
   EXPECT_THAT(ladder_findings(session_of("GPU-1"), small), IsEmpty());
   EXPECT_THAT(ladder_findings(session_of("GPU-1", true), small), SizeIs(1))
       << "a CPU has all of it";
+}
+
+TEST(Ladder, OfConvolutionsIsAnotherLadder) {
+  const std::vector<Finding> found = said(ladder_findings(
+      session_of("GPU-1"),
+      together({kWhole,
+                convolution_rows("naive", "fp32", 1),
+                convolution_rows("tiles", "fp32", 10),
+                convolution_rows("mma", "bf16", 200),
+                convolution_rows("library", "bf16", 400)})));
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_THAT(found[0].sentence, StartsWith("The product 4096x4096x4096 takes"));
+  EXPECT_EQ(found[1].sentence,
+            "The convolution 32x64x56x56-64x3x3-p1 takes launchgap's own kernels 10 times as long "
+            "without tiles in shared memory. It takes them 20 times as long without tensor cores "
+            "and copies that run ahead (FP32 for BF16). The fastest of them reaches 50 % of the "
+            "library in BF16.");
+  EXPECT_THAT(found[1].cases, "convolution/ladder, 32x64x56x56-64x3x3-p1");
+}
+
+TEST(Ladder, OfAConvolutionWithFewerBlocksThanMultiprocessorsSaysNothing) {
+  const auto small = together(
+      {convolution_rows("tiles", "fp32", 1, 8), convolution_rows("mma", "bf16", 20, 8)});
+  EXPECT_THAT(ladder_findings(session_of("GPU-1"), small), IsEmpty());
+  EXPECT_THAT(ladder_findings(session_of("GPU-1", true), small), SizeIs(1));
 }
 
 TEST(Ladder, OfOneRungOrNoneSaysNothing) {
@@ -141,6 +184,11 @@ TEST(Ladder, ItsOrderIsThatOfTheRungsThemselves) {
   for (const kernels::Rung& rung : kernels::rungs()) {
     expected.emplace_back(rung.name);
     const auto own = rows_of(expected.back(), std::string(rung.type_name), 1);
+    rows.insert(rows.begin(), own.begin(), own.end());
+  }
+  for (const kernels::ConvolutionRung& rung : kernels::convolution_rungs()) {
+    expected.emplace_back(rung.name);
+    const auto own = convolution_rows(expected.back(), std::string(rung.type_name), 1);
     rows.insert(rows.begin(), own.begin(), own.end());
   }
   for (const LadderRow& row : ladder_rows(rows)) found.push_back(row.rung);

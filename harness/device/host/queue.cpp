@@ -1,5 +1,6 @@
 #include "harness/device/host/queue.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +11,13 @@
 
 namespace launchgap::host {
 namespace {
+
+/// Where the next argument is: no type has a greater alignment than what its size is a
+/// multiple of.
+std::size_t place_of(std::size_t bytes, std::size_t offset) {
+  const std::size_t alignment = std::min<std::size_t>(bytes & (~bytes + 1), 16);
+  return (offset + alignment - 1) / alignment * alignment;
+}
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -84,7 +92,7 @@ void Queue::launch(const kernels::KernelDescription& kernel,
   std::size_t offset = 0;
   for (std::size_t i = 0; i < kernel.parameter_bytes.size(); ++i) {
     const std::size_t bytes = kernel.parameter_bytes[i];
-    offset = (offset + bytes - 1) / bytes * bytes;
+    offset = place_of(bytes, offset);
     if (offset + bytes > kMaxArgumentBytes)
       throw Error("a kernel has more arguments than the host queue holds");
     std::memcpy(task.arguments.data() + offset, arguments[i], bytes);
@@ -130,7 +138,7 @@ void Queue::execute(Task& task) {
     std::size_t offset = 0;
     for (std::size_t i = 0; i < task.kernel->parameter_bytes.size(); ++i) {
       const std::size_t bytes = task.kernel->parameter_bytes[i];
-      offset = (offset + bytes - 1) / bytes * bytes;
+      offset = place_of(bytes, offset);
       pointers[i] = task.arguments.data() + offset;
       offset += bytes;
     }

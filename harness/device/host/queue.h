@@ -21,7 +21,7 @@ namespace launchgap::host {
 class Queue {
  public:
   static constexpr std::size_t kCapacity = 1024;  // what CUDA's launch queue holds, about
-  static constexpr std::size_t kMaxArgumentBytes = 64;
+  static constexpr std::size_t kMaxArgumentBytes = 96;
 
   /// The worker thread is bound to `cpus`. If the producer has the same CPU, both sleep while they
   /// wait: who spins there keeps the other one from working.
