@@ -2,7 +2,7 @@
 #include "benchmarks/ladder.h"
 #include "benchmarks/products.h"
 #include "harness/device/shape_text.h"
-#include "kernels/convolution/rungs.h"
+#include "kernels/convolution/convolution_rungs.h"
 
 namespace launchgap {
 namespace {

@@ -1,7 +1,7 @@
 // One product in the idiom of each generation, beside the device's library on the same operands.
 #include "benchmarks/ladder.h"
 #include "benchmarks/products.h"
-#include "kernels/matmul/rungs.h"
+#include "kernels/matmul/matmul_rungs.h"
 
 namespace launchgap {
 namespace {

@@ -7,7 +7,7 @@
 #include "benchmarks/ladder.h"
 #include "harness/core/errors.h"
 #include "harness/device/device.h"
-#include "kernels/convolution/rungs.h"
+#include "kernels/convolution/convolution_rungs.h"
 
 namespace launchgap {
 namespace {

@@ -8,7 +8,7 @@
 #include "benchmarks/ladder.h"
 #include "harness/core/errors.h"
 #include "harness/device/device.h"
-#include "kernels/matmul/rungs.h"
+#include "kernels/matmul/matmul_rungs.h"
 
 namespace launchgap {
 namespace {

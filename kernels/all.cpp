@@ -1,8 +1,8 @@
 #include <vector>
 
-#include "kernels/convolution/rungs.h"
+#include "kernels/convolution/convolution_rungs.h"
 #include "kernels/kernels.h"
-#include "kernels/matmul/rungs.h"
+#include "kernels/matmul/matmul_rungs.h"
 
 namespace launchgap::kernels {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/convolution/rungs.h"
+#include "kernels/convolution/convolution_rungs.h"
 #include "kernels/element.h"
 #include "kernels/kernels.h"
-#include "kernels/matmul/rungs.h"
+#include "kernels/matmul/matmul_rungs.h"
 #include "kernels/multiply_add.h"
 #include "tests/fake_cuda/convolution.h"
 #include "tests/fake_cuda/element_type.h"

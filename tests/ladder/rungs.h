@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/convolution/rungs.h"
+#include "kernels/convolution/convolution_rungs.h"
 #include "kernels/element.h"
 #include "kernels/ladder/emulated.h"
-#include "kernels/matmul/rungs.h"
+#include "kernels/matmul/matmul_rungs.h"
 
 namespace launchgap::kernels {
 

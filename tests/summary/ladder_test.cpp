@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "kernels/convolution/rungs.h"
-#include "kernels/matmul/rungs.h"
+#include "kernels/convolution/convolution_rungs.h"
+#include "kernels/matmul/matmul_rungs.h"
 #include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 

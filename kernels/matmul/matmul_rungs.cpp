@@ -1,4 +1,4 @@
-#include "kernels/matmul/rungs.h"
+#include "kernels/matmul/matmul_rungs.h"
 
 #include <algorithm>
 #include <array>

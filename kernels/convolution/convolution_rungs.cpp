@@ -1,4 +1,4 @@
-#include "kernels/convolution/rungs.h"
+#include "kernels/convolution/convolution_rungs.h"
 
 #include <algorithm>
 #include <array>
