@@ -26,7 +26,7 @@ struct KernelDescription {
   /// the native one. 0: both forms.
   int native_from = 0;
   int needs = 0;              // the least compute capability that runs any form; 0: all do
-  bool no_later = false;      // and no later one does: code for one architecture alone (sm_90a)
+  int last = 0;               // the greatest: code of one architecture (sm_90a), or of a family; 0: none
   unsigned shared_bytes = 0;  // the most that a launch asks for
 };
 

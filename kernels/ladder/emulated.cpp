@@ -7,6 +7,7 @@
 
 #include "kernels/element.h"
 #include "kernels/ladder/emulated_block.h"
+#include "kernels/ladder/emulated_operand.h"
 
 namespace launchgap::kernels::emulated {
 
@@ -287,28 +288,6 @@ void copy_box(void* shared, const TensorMap& map, int x, int y, void* mbarrier, 
 
 namespace {
 
-/// An operand in shared memory, as its descriptor has it (9.7.15.5.1.2.2).
-struct OperandInShared {
-  std::size_t begin, leading, stride;
-
-  explicit OperandInShared(std::uint64_t descriptor, Place place)
-      : begin((descriptor & 0x3FFF) << 4),
-        leading((descriptor >> 16 & 0x3FFF) << 4),
-        stride((descriptor >> 32 & 0x3FFF) << 4) {
-    if (descriptor >> 62 != 1 || (descriptor >> 49 & 7) != 0)
-      fail("{}: an operand has no 128-byte swizzle, or another base", text_of(place));
-  }
-  /// Of A, whose rows lie along the depth: 8 rows of 128 bytes, and the next 8 a stride further.
-  std::size_t along_depth(std::size_t row, std::size_t k) const {
-    return swizzled(begin + row / 8 * stride + row % 8 * 128 + 2 * k);
-  }
-  /// Of B, whose rows lie along n: 64 columns of 8 rows, the next 8 rows a stride further, and the
-  /// next 64 columns a leading dimension.
-  std::size_t along_columns(std::size_t k, std::size_t column) const {
-    return swizzled(begin + column / 64 * leading + k / 8 * stride + k % 8 * 128 + column % 64 * 2);
-  }
-};
-
 float bfloat_at(std::size_t offset, Place place) {
   const std::byte* const at = current->memory().begin() + offset;
   current->read(at, 2, current->thread(), place);
@@ -384,7 +363,7 @@ void multiply_in_group(float* sums,
     }
     const unsigned warp = current->thread() / kWarpSize % 4;
     work.uncommitted.push_back(
-        [=, &work, one = OperandInShared(a, place), other = OperandInShared(b, place)] {
+        [=, &work, one = OperandInShared::of_wgmma(a, place), other = OperandInShared::of_wgmma(b, place)] {
           std::array<float*, kWarpSize> into{};
           for (unsigned lane = 0; lane < kWarpSize; ++lane) into[lane] = work.kept[lane].data();
           multiply_rows(into, warp, columns, one, other, place);

@@ -138,6 +138,24 @@ void multiply_in_group(float* sums,
 void commit_group(Place place);
 void wait_for_group(unsigned groups, Place place);
 
+// tcgen05: sums are in tensor memory, and products are done in the order in which they were asked
+// for, some time before an mbarrier that waits for them is over.
+void take_columns(unsigned* address, unsigned columns, Place place);
+void give_columns(unsigned address, unsigned columns, Place place);
+void fence_before_barrier();
+void fence_after_barrier();
+void multiply_into_columns(unsigned sums,
+                           std::uint64_t a,
+                           std::uint64_t b,
+                           unsigned kind,
+                           bool add,
+                           Place place);
+void arrive_when_done(void* mbarrier, Place place);
+void wait_for_warp(Place place);
+/// NaN until the wait.
+void load_columns(float* to, unsigned count, unsigned address, Place place);
+void wait_for_columns(Place place);
+
 std::uint16_t to_half(float value);
 unsigned to_bfloats(float first, float second);
 

@@ -23,11 +23,12 @@
 #include <fmt/format.h>
 
 #include "kernels/ladder/emulated_memory.h"
+#include "kernels/ladder/emulated_tensor_memory.h"
 
 namespace launchgap::kernels::emulated {
 
 inline constexpr std::size_t kStackBytes = 64 << 10, kAsyncBytes = 16;
-inline constexpr unsigned kMostWarps = 12, kMostMbarriers = 16;
+inline constexpr unsigned kMostMbarriers = 16;
 
 struct Copy {
   std::byte* to;
@@ -56,6 +57,13 @@ struct BoxCopy {
   Mbarrier* mbarrier;
 };
 
+/// An arrival that comes when the products of tcgen05 up to this one are done.
+struct ProductsDone {
+  Mbarrier* mbarrier;
+  unsigned last;
+  Clock asked;  // what the thread had seen that asked for it
+};
+
 /// What a warp has issued of wgmma, and not waited for.
 struct WarpGroupWork {
   std::vector<std::function<void()>> uncommitted;
@@ -77,6 +85,7 @@ struct Thread {
   std::vector<Copy> uncommitted;
   std::deque<std::vector<Copy>> groups;
   std::vector<Access> accesses;  // since all lanes of its warp were at one instruction
+  TensorMemoryUse columns;
   ucontext_t context{};
   std::unique_ptr<std::byte[]> stack;
 };
@@ -107,7 +116,7 @@ class Block {
     current = this;
     for (unsigned i = 0; i < threads_.size(); ++i) {
       Thread& thread = threads_[i];
-      thread.clock.assign(threads_.size() + kMostMbarriers, 0);
+      thread.clock.assign(clocks(), 0);
       thread.clock[i] = 1;
       thread.stack = std::make_unique<std::byte[]>(kStackBytes);
       getcontext(&thread.context);
@@ -145,23 +154,27 @@ class Block {
       for (unsigned i = 0; i < threads_.size(); ++i) {
         threads_[i].state = Thread::State::ready;
         threads_[i].clock = all_seen;
+        threads_[i].columns.fenced = false;
         ++threads_[i].clock[i];
       }
     }
     leave();
   }
 
+  /// `gathers`: it is there to bring lanes together that wait elsewhere.
   void together(const char* instruction,
                 void* brought,
                 Place place,
-                const std::function<void(std::span<void* const>)>& execute) {
+                const std::function<void(std::span<void* const>)>& execute,
+                bool gathers = false) {
     const unsigned warp = running_ / kWarpSize;
     wait(Thread::State::in_warp, instruction, place);
     own().brought = brought;
     std::array<void*, kWarpSize> all{};
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
       const Thread& other = threads_[warp * kWarpSize + lane];
-      if (other.state == Thread::State::ready) return leave();
+      const bool comes = gathers && other.state == Thread::State::at_mbarrier;
+      if (other.state == Thread::State::ready || comes) return leave();
       // Whose text it is does not tell which: the same text may be at two addresses.
       if (other.state != Thread::State::in_warp || other.place.line() != place.line() ||
           std::strcmp(other.instruction, instruction) != 0)
@@ -251,6 +264,7 @@ class Block {
     }
   }
 
+  unsigned any_number() { return static_cast<unsigned>(random_() >> 32); }
   std::span<const unsigned> unspecified_order(unsigned count) {
     std::vector<unsigned>& order = orders_[count];
     if (order.empty()) {
@@ -268,7 +282,7 @@ class Block {
     Mbarrier& made = mbarriers_[at];
     made = Mbarrier();
     made.count = made.missing = count;
-    made.arrived = made.over = Clock(threads_.size() + kMostMbarriers, 0);
+    made.arrived = made.over = Clock(clocks(), 0);
     made.who = static_cast<unsigned>(threads_.size() + mbarriers_.size() - 1);
     if (mbarriers_.size() > kMostMbarriers) fail("{}: too many mbarriers", text_of(place));
   }
@@ -294,6 +308,7 @@ class Block {
       leave();
     }
     join(own().clock, mbarrier.over);
+    own().columns.fenced = false;
     leave();
   }
   /// It arrives when nobody can go on without it, or earlier by chance.
@@ -306,6 +321,35 @@ class Block {
     memory_.expect_copy(to, from.bytes(), running_, own().clock, place);
     boxes_.push_back({static_cast<std::byte*>(to), from, &mbarrier});
   }
+
+  // --- tcgen05 ---
+
+  TensorMemory& columns() { return columns_; }
+  TensorMemoryUse& columns_use() { return own().columns; }
+  /// How far the thread has seen the products.
+  unsigned seen_products() { return own().clock[products()]; }
+  /// A product will read this: what comes later to there has to wait for it.
+  void read_by_product(std::size_t offset, unsigned number, Place place) {
+    Clock seen = own().clock;
+    seen[products()] = number;
+    memory_.read(memory_.begin() + offset, 2, products(), seen, place);
+  }
+  void arrive_when_done(void* at, Place place) {
+    Mbarrier& mbarrier = mbarrier_at(at, place);
+    if (!mbarrier.fenced)
+      fail("{}: products are to arrive at an mbarrier that they cannot see yet", text_of(place));
+    done_.push_back({&mbarrier, columns_.asked_for(), own().clock});
+    ++own().clock[running_];
+  }
+  /// Everything a thread has loaded is before this one's next step, and it said so.
+  void check_loads_are_over(Place place) {
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      const TensorMemoryUse& use = threads_[i].columns;
+      if (!use.loading.empty() || use.unfenced_load || own().clock[i] < use.loaded_at)
+        fail("{}: columns are given back that thread {} may still read", text_of(place), i);
+    }
+  }
+  unsigned own_time() { return own().clock[running_]; }
 
   // --- wgmma ---
 
@@ -326,6 +370,9 @@ class Block {
 
  private:
   Thread& own() { return threads_[running_]; }
+  /// In clocks, the products of tcgen05 are behind threads and mbarriers.
+  unsigned products() const { return static_cast<unsigned>(threads_.size()) + kMostMbarriers; }
+  std::size_t clocks() const { return products() + 1; }
 
   static void begin() {
     Block& block = *current;
@@ -376,14 +423,35 @@ class Block {
     mbarrier.missing_bytes -= static_cast<long long>(copy.from.bytes());
     end_phase_if_over(mbarrier);
   }
+  /// Products are done in their order.
+  void finish_products() {
+    const ProductsDone done = done_.front();
+    done_.pop_front();
+    columns_.compute(done.last, memory_.begin());
+    join(done.mbarrier->arrived, done.asked);
+    unsigned& seen = done.mbarrier->arrived[products()];
+    seen = std::max(seen, done.last);
+    if (done.mbarrier->missing == 0) fail("products arrive at an mbarrier where all have");
+    --done.mbarrier->missing;
+    end_phase_if_over(*done.mbarrier);
+  }
+  /// One of what is on its way, if anything is.
+  bool bring_one() {
+    const std::size_t ways = boxes_.size() + !done_.empty();
+    if (ways == 0) return false;
+    const std::size_t which = random_() % ways;
+    if (which < boxes_.size()) {
+      deliver(which);
+    } else {
+      finish_products();
+    }
+    return true;
+  }
   std::optional<unsigned> choose_or_deliver() {
     constexpr unsigned kEarly = 512;
-    if (!boxes_.empty() && random_() % kEarly == 0) deliver(random_() % boxes_.size());
+    if (random_() % kEarly == 0) bring_one();
     std::optional<unsigned> next = choose();
-    while (!next && !boxes_.empty()) {
-      deliver(random_() % boxes_.size());
-      next = choose();
-    }
+    while (!next && bring_one()) next = choose();
     return next;
   }
 
@@ -404,6 +472,7 @@ class Block {
   }
 
   void check_all_done() const {
+    columns_.check_all_given_back();
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       const Thread& thread = threads_[i];
       if (thread.state != Thread::State::done)
@@ -454,6 +523,8 @@ class Block {
   std::map<unsigned, std::vector<unsigned>> orders_;
   std::map<const void*, Mbarrier> mbarriers_;
   std::vector<BoxCopy> boxes_;
+  TensorMemory columns_;
+  std::deque<ProductsDone> done_;
   std::array<WarpGroupWork, kMostWarps> work_;
   std::map<std::pair<unsigned, std::size_t>, std::uint64_t> named_;
   ucontext_t scheduler_{};

@@ -58,7 +58,7 @@ std::span<SharedMemory::Cell> SharedMemory::cells(const void* address,
 }
 
 std::string SharedMemory::name_of(int who) const {
-  return static_cast<unsigned>(who) < threads_ ? fmt::format("thread {}", who) : "a copy";
+  return static_cast<unsigned>(who) < threads_ ? fmt::format("thread {}", who) : "a copy or a product";
 }
 
 void SharedMemory::read(const void* address,
@@ -76,7 +76,7 @@ void SharedMemory::read(const void* address,
            text_of(place),
            who,
            name_of(cell.written.who));
-    cell.read[who / kWarpSize] = {static_cast<int>(who), seen[who]};
+    cell.read[who < threads_ ? who / kWarpSize : kMostWarps] = {static_cast<int>(who), seen[who]};
   }
 }
 
@@ -101,10 +101,10 @@ void SharedMemory::write(const void* address,
            name_of(cell.written.who));
     for (Cell::Mark& read : cell.read) {
       if (!waited_for(read))
-        fail("{}: thread {} writes what thread {} reads, and has not waited for that",
+        fail("{}: thread {} writes what {} reads, and has not waited for that",
              text_of(place),
              who,
-             read.who);
+             name_of(read.who));
       read = {};
     }
     cell.written = {static_cast<int>(who), seen[who]};

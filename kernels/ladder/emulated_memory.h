@@ -27,8 +27,10 @@ template <class... Values>
 
 void check_alignment(const void* address, std::size_t alignment, Place place);
 
-/// What happened before: of each thread, and of what each mbarrier's copies bring, how far somebody
-/// has seen it (a vector clock).
+inline constexpr unsigned kMostWarps = 12;
+
+/// What happened before: of each thread, of what each mbarrier's copies bring, and of the products of
+/// tcgen05, how far somebody has seen it (a vector clock).
 using Clock = std::vector<unsigned>;
 void join(Clock& own, const Clock& other);
 
@@ -62,10 +64,8 @@ class SharedMemory {
       int who = -1;  // nobody
       unsigned at = 0;
     };
-    static constexpr unsigned kMostWarps = 12;
-
     Mark written;
-    std::array<Mark, kMostWarps> read;
+    std::array<Mark, kMostWarps + 1> read;  // the last: by what is no thread
     bool in_flight = false;
   };
 

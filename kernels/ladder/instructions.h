@@ -80,7 +80,7 @@ struct SharedMatrix {
 };
 
 /// 8 elements of 16 bits, which are read and written at once.
-struct Eight {
+struct alignas(16) Eight {
   unsigned words[4];
 };
 constexpr unsigned kEight = 8;

@@ -79,10 +79,19 @@ const KernelDescription wgmma_kernel{"launchgap_matmul_wgmma",
                                      blocked_with_maps,
                                      90,
                                      90,
-                                     true,
+                                     90,
                                      kWgmmaSharedBytes};
+/// As wgmma's, with one mbarrier more, and where the sums are.
+constexpr unsigned kTcgen05SharedBytes = kWgmmaSharedBytes + 2 * 8;
+const KernelDescription tcgen05_kernel{"launchgap_matmul_tcgen05",
+                                       kParametersWithMaps,
+                                       blocked_with_maps,
+                                       100,
+                                       100,
+                                       103,
+                                       kTcgen05SharedBytes};
 
-constexpr std::array<Rung, 5> kRungs = {
+constexpr std::array<Rung, 6> kRungs = {
     {{"naive",
       &naive_kernel,
       ElementType::fp32,
@@ -147,6 +156,19 @@ constexpr std::array<Rung, 5> kRungs = {
       128,
       64,
       "Hopper: wgmma, with TMA and a warp that only brings",
+      0.8},
+     {"tcgen05",
+      &tcgen05_kernel,
+      ElementType::bf16,
+      "bf16",
+      128,
+      128,
+      256,
+      false,
+      64,
+      128,
+      64,
+      "Blackwell: tcgen05, with TMA and sums in tensor memory",
       0.8}}};
 
 }  // namespace

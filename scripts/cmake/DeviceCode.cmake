@@ -14,8 +14,11 @@ foreach(kernel matmul_mma convolution_mma)
   set(LAUNCHGAP_PORTABLE_FLAGS_${kernel} none)
   set(LAUNCHGAP_NATIVE_FROM_${kernel} 80)
 endforeach()
+# What -arch=all leaves out.
 set(LAUNCHGAP_PORTABLE_FLAGS_matmul_wgmma none)
-set(LAUNCHGAP_NATIVE_ONLY_matmul_wgmma 90a)  # which -arch=all leaves out
+set(LAUNCHGAP_NATIVE_ONLY_matmul_wgmma 90a)
+set(LAUNCHGAP_PORTABLE_FLAGS_matmul_tcgen05 none)
+set(LAUNCHGAP_NATIVE_ONLY_matmul_tcgen05 100f)
 set(LAUNCHGAP_NATIVE_ARCHITECTURES "")
 
 # A compiler that is there may still be unable to do it: a clang without the NVPTX target, an nvcc without a

@@ -16,6 +16,7 @@ struct Mutant {
 const std::vector<Mutant>& mutants_of_matmul_wmma();
 const std::vector<Mutant>& mutants_of_matmul_mma();
 const std::vector<Mutant>& mutants_of_matmul_wgmma();
+const std::vector<Mutant>& mutants_of_matmul_tcgen05();
 const std::vector<Mutant>& mutants_of_convolution_mma();
 
 }  // namespace launchgap::kernels

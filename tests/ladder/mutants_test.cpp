@@ -47,6 +47,9 @@ TEST(Mutants, OfMmaAreNoticed) {
 TEST(Mutants, OfWgmmaAreNoticed) {
   expect_all_noticed("matmul_wgmma", mutants_of_matmul_wgmma());
 }
+TEST(Mutants, OfTcgen05AreNoticed) {
+  expect_all_noticed("matmul_tcgen05", mutants_of_matmul_tcgen05());
+}
 TEST(Mutants, OfAConvolutionByMmaAreNoticed) {
   expect_all_noticed("convolution_mma", mutants_of_convolution_mma());
 }

@@ -39,12 +39,12 @@ void require_form(const KernelDescription& kernel,
                       needs % 10,
                       compute_capability / 10,
                       compute_capability % 10);
-  if (kernel.no_later && compute_capability > kernel.native_from)
+  if (kernel.last > 0 && compute_capability > kernel.last)
     throw Unsupported(
         "kernel {} is for compute capability {}.{} and no later one, and this is {}.{}",
         kernel.name,
-        kernel.native_from / 10,
-        kernel.native_from % 10,
+        kernel.last / 10,
+        kernel.last % 10,
         compute_capability / 10,
         compute_capability % 10);
   if (kernel.native_from == 0) return;
