@@ -27,8 +27,8 @@ const Registration matmul_ladder =
         .asks("What does a product cost in the idiom of each generation, beside the library's?")
         .axis("rung",
               "`naive`: a thread for each element; `tiles` (Kepler): through shared memory, and on "
-              "the host in blocks; `wmma` (Volta), `mma` (Ampere) and `wgmma` (Hopper): by tensor "
-              "cores; `library`: the device's own (kernels/matmul)",
+              "the host in blocks; `wmma` (Volta), `mma` (Ampere), `wgmma` (Hopper) and `tcgen05` "
+              "(Blackwell): by tensor cores; `library`: the device's own (kernels/matmul)",
               [](Profile, const DeviceFacts& facts) {
                 return names_of_rungs(kernels::rungs(), facts);
               })

@@ -33,7 +33,8 @@ constexpr Step kOfProducts[] = {
     {"tiles", "without tiles in shared memory", "without blocks that caches hold"},
     {"wmma", "without tensor cores", ""},
     {"mma", "by WMMA in place of mma.sync and copies that run ahead", ""},
-    {"wgmma", "by mma.sync in place of wgmma and TMA", ""}};
+    {"wgmma", "by mma.sync in place of wgmma and TMA", ""},
+    {"tcgen05", "by wgmma in place of tcgen05 and tensor memory", ""}};
 constexpr Step kOfConvolutions[] = {
     {"naive", "", ""},
     {"tiles", "without tiles in shared memory", "without rows of pixels that stay in caches"},

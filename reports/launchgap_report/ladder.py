@@ -14,6 +14,7 @@ IDIOMS = {
     "wmma": "Volta: tensor cores, WMMA",
     "mma": "Ampere: mma.sync, cp.async",
     "wgmma": "Hopper: wgmma, TMA",
+    "tcgen05": "Blackwell: tcgen05, sums in tensor memory",
     "library": "the device's library",
 }
 

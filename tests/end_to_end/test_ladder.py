@@ -30,10 +30,12 @@ def of_device(rows, device):
 def test_every_rung_that_can_run_stands_beside_the_library_and_the_others_say_why(tmp_path):
     rows, findings = ladder(tmp_path, (KEPLER, HOPPER, BLACKWELL), "--sweep", "size=2048:2048")
     hopper, kepler, blackwell = (of_device(rows, device) for device in (HOPPER, KEPLER, BLACKWELL))
-    assert [rung for rung, _ in hopper] == ["naive", "tiles", "wmma", "mma", "wgmma", *3 * ["library"]]
-    assert {row["status"] for row in hopper.values()} == {"ok"}
-    assert all(0 < float(row["of_library"]) <= 1 and 0 < float(row["of_best"]) <= 1 for row in hopper.values())
-    for rung, least in (("wmma", "7.0"), ("mma", "8.0"), ("wgmma", "9.0")):
+    assert [rung for rung, _ in hopper] == ["naive", "tiles", "wmma", "mma", "wgmma", "tcgen05", *3 * ["library"]]
+    assert {rung for (rung, _), row in hopper.items() if row["status"] != "ok"} == {"tcgen05"}
+    assert {rung for (rung, _), row in blackwell.items() if row["status"] != "ok"} == {"wgmma"}
+    for row in (row for rows in (hopper, blackwell) for row in rows.values() if row["status"] == "ok"):
+        assert 0 < float(row["of_library"]) <= 1 and 0 < float(row["of_best"]) <= 1
+    for rung, least in (("wmma", "7.0"), ("mma", "8.0"), ("wgmma", "9.0"), ("tcgen05", "10.0")):
         (row,) = (row for (name, _), row in kepler.items() if name == rung)
         assert row["status"] == "unsupported" and f"needs compute capability {least}, and this is 3.5" in row["reason"]
     assert {kepler["naive", "fp32"]["status"], kepler["tiles", "fp32"]["status"]} == {"ok"}
@@ -42,6 +44,7 @@ def test_every_rung_that_can_run_stands_beside_the_library_and_the_others_say_wh
     said = {f["device_id"]: f["sentence"] for f in findings if f["code"] == "ladder"}
     assert "without tensor cores (FP32 for FP16)" in said[HOPPER["uuid"]]
     assert "tensor cores" not in said[KEPLER["uuid"]]
+    assert "by rung mma in place of tcgen05" in said[BLACKWELL["uuid"]]
 
 
 @needs_native_form
@@ -49,7 +52,7 @@ def test_a_rung_that_hangs_costs_its_case_alone(tmp_path):
     faults = [{"device": 0, "library": "cuda", "call": "cuTensorMapEncodeTiled", "hang": True}]
     rows, _ = ladder(tmp_path, (HOPPER,), "--timeout", "5", faults=faults, code=3)
     for (rung, _), row in of_device(rows, HOPPER).items():
-        assert row["status"] == ("failed" if rung == "wgmma" else "ok")
+        assert row["status"] == {"wgmma": "failed", "tcgen05": "unsupported"}.get(rung, "ok")
         assert ("hung" in row["reason"]) == (rung == "wgmma")
 
 

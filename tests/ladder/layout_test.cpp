@@ -1,6 +1,7 @@
 // Which lane has which element, from a second description than the one that the emulation was
 // written from: CuTe's layouts, which CUTLASS compiles its kernels with.
 #include <array>
+#include <bit>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -9,7 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "kernels/element.h"
-#include "kernels/ladder/instructions_hopper.h"
+#include "kernels/ladder/instructions_blackwell.h"
 
 namespace launchgap::kernels {
 namespace {
@@ -94,7 +95,7 @@ TEST(MmaLayout, OfAIsWhatLdmatrixReads) {
 // ((8, n), (8, k)) : ((1, LBO), (8, SBO)).
 unsigned unit_along_depth(unsigned row, unsigned k, unsigned stride) {
   constexpr Mode kOfK[] = {{2, 1}};
-  const Mode of_row[] = {{8, 8}, {8, stride / 16}};
+  const Mode of_row[] = {{8, 8}, {16, stride / 16}};
   return offset(row, of_row) + offset(k / 8, kOfK);
 }
 unsigned unit_along_columns(unsigned k, unsigned column, unsigned leading, unsigned stride) {
@@ -148,6 +149,114 @@ TEST(WgmmaOperands, LieWhereCuteHasThem) {
           const unsigned place = offset(thread, kThreads) + offset(i, kValues);
           if (sums[i] != 0) found.push_back(place % 64 * 256 + place / 64);
         }
+      });
+      ASSERT_THAT(found, testing::ElementsAre(row * 256 + column)) << k;
+    }
+  }
+}
+
+// --- tcgen05, by cute/arch/mma_sm100_desc.hpp ---
+
+/// UMMA::SmemDescriptor, for SWIZZLE_128B.
+unsigned long long descriptor_by_cute(unsigned start, unsigned leading, unsigned stride) {
+  struct {
+    std::uint64_t start_address : 14, : 2, leading_byte_offset : 14, : 2, stride_byte_offset : 14,
+        version : 2, : 1, base_offset : 3, lbo_mode : 1, : 8, layout_type : 3;
+  } fields{};
+  static_assert(sizeof fields == 8);
+  fields.start_address = start >> 4 & 0x3FFF;
+  fields.leading_byte_offset = leading >> 4 & 0x3FFF;
+  fields.stride_byte_offset = stride >> 4 & 0x3FFF;
+  fields.version = 1;
+  fields.layout_type = 2;
+  return std::bit_cast<unsigned long long>(fields);
+}
+/// UMMA::InstrDescriptor: sums in F32, of BF16; A along K, B along MN.
+unsigned kind_by_cute(unsigned m, unsigned n) {
+  struct {
+    std::uint32_t sparse_id2 : 2, sparse_flag : 1, saturate : 1, c_format : 2, : 1, a_format : 3,
+        b_format : 3, a_negate : 1, b_negate : 1, a_major : 1, b_major : 1, n_dim : 6, : 1,
+        m_dim : 5, : 1, max_shift : 2;
+  } fields{};
+  static_assert(sizeof fields == 4);
+  fields.c_format = 1;
+  fields.a_format = 1;
+  fields.b_format = 1;
+  fields.b_major = 1;
+  fields.n_dim = n >> 3 & 63;
+  fields.m_dim = m >> 4 & 31;
+  return std::bit_cast<unsigned>(fields);
+}
+
+TEST(Tcgen05Descriptors, AreThoseOfCute) {
+  EXPECT_EQ((bfloat_products<128, 256>()), kind_by_cute(128, 256));
+  EXPECT_EQ((bfloat_products<128, 16>()), kind_by_cute(128, 16));
+  emulated::run({1, 32}, 1, {}, [&] {
+    struct Shared {
+      std::uint16_t elements[4096];
+    };
+    Shared& shared = emulated::shared_variable<Shared>();
+    const std::uint16_t* const at = shared.elements + 2048 + 16;
+    EXPECT_EQ(operand_of_tcgen05(at, 8192, 1024),
+              descriptor_by_cute(emulated::shared_offset(at), 8192, 1024));
+  });
+}
+
+/// Of sums ((128, 256)) : ((65536, 1)) from the first address on: a lane for each row, a column for
+/// each column. The operands lie as those of wgmma do.
+TEST(Tcgen05Operands, LieWhereCuteHasThem) {
+  struct Shared {
+    std::uint16_t a[128 * 64], b[4 * 64 * 64];
+    Mbarrier done;
+    SharedMatrix<unsigned, 1, 1> columns;
+  };
+  constexpr unsigned kStride = 1024, kLeading = 8192;
+  const auto placed = [](std::uint16_t* operand, unsigned unit, unsigned within) {
+    return operand + swizzled_by_cute(16 * unit + 2 * within) / 2;
+  };
+  for (const unsigned k : {0u, 1u, 7u, 8u, 15u}) {
+    for (const auto& at : {std::pair(0u, 0u), {8u, 8u}, {37u, 63u}, {64u, 64u}, {127u, 255u}}) {
+      const unsigned row = at.first, column = at.second;
+      std::vector<unsigned> found;  // of C, row * 256 + column
+      emulated::run({1, 128, sizeof(Shared)}, 1, {}, [&] {
+        Shared& shared = launched_memory<Shared>();
+        const emulated::Place here = emulated::Place::current();
+        const unsigned thread = emulated::thread_index();
+        if (thread == 0) {
+          emulated::write_shared(shared.a, sizeof shared.a + sizeof shared.b, here);
+          std::memset(shared.a, 0, sizeof shared.a + sizeof shared.b);
+          *placed(shared.a, unit_along_depth(row, k, kStride), k % 8) = 0x3F80;
+          *placed(shared.b, unit_along_columns(k, column, kLeading, kStride), column % 8) = 0x3F80;
+          initialise(shared.done, 1);
+          fence_mbarriers();
+        }
+        wait_for_warp();
+        if (thread / kLanes == 0) take_columns<256>(*shared.columns.address(0, 0));
+        wait_for_block();
+        fence_after_barrier();
+        const unsigned sums = shared.columns.get(0, 0);
+        if (thread == 0) {
+          multiply_into_columns(sums,
+                                operand_of_tcgen05(shared.a, 16, kStride),
+                                operand_of_tcgen05(shared.b, kLeading, kStride),
+                                bfloat_products<128, 256>(),
+                                false);
+          arrive_when_done(shared.done);
+        }
+        wait_for_warp();
+        wait_for(shared.done, 0);
+        fence_after_barrier();
+        for (unsigned i = 0; i < 256; i += 32) {
+          float own[32];
+          load_columns(own, sums + (thread / 32 * 32 << kLaneOfAddress) + i);
+          wait_for_columns(own);
+          for (unsigned s = 0; s < 32; ++s) {
+            if (own[s] != 0) found.push_back(thread * 256 + i + s);
+          }
+        }
+        fence_before_barrier();
+        wait_for_block();
+        if (thread / kLanes == 0) give_columns<256>(sums);
       });
       ASSERT_THAT(found, testing::ElementsAre(row * 256 + column)) << k;
     }

@@ -83,17 +83,24 @@ def test_a_rung_is_made_of_the_instructions_of_its_time(tmp_path, rung, compiled
     assert not any(name.startswith(("LD.", "ST.")) for name in found), sorted(found)
 
 
-def test_the_hopper_rung_is_made_of_what_only_nvcc_compiles(tmp_path):
+# By the least version of PTX that has the architecture: the assembler of the wheel is older than nvcc, whose PTX says more.
+OF_ONE_ARCHITECTURE = {
+    ("matmul/wgmma", "90a", "8.6"): ("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "SYNCS.PHASECHK", "USETMAXREG"),
+    ("matmul/tcgen05", "100f", "8.8"): ("UTCHMMA", "UTMALDG.2D", "UTCBAR", "UTCATOMSWS", "LDTM.x32", "STG.E.128"),
+}
+
+
+@pytest.mark.parametrize(("rung", "architecture", "ptx_version"), OF_ONE_ARCHITECTURE)
+def test_a_rung_is_made_of_what_only_nvcc_compiles(tmp_path, rung, architecture, ptx_version):
     nvcc = shutil.which("nvcc")
     if nvcc is None:
-        pytest.skip("there is no nvcc, and clang knows no compute capability 9.0")
-    ptx = tmp_path / "wgmma.ptx"
-    what = ["-ptx", "-gencode", "arch=compute_90a,code=compute_90a", "-std=c++17", "-DLAUNCHGAP_DEVICE_CODE"]
-    subprocess.run([nvcc, *what, "-o", ptx, ROOT / "kernels" / "matmul" / "wgmma.cu"], check=True)
-    # The assembler of the wheel is older than nvcc, whose PTX says more than it has.
-    ptx.write_text(re.sub(r"^\.version .*", ".version 8.6", ptx.read_text(), flags=re.MULTILINE))
-    found = assembled(ptx, "sm_90a", tmp_path)
-    for expected in ("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "SYNCS.PHASECHK", "USETMAXREG"):
+        pytest.skip(f"there is no nvcc, and clang has no sm_{architecture}")
+    ptx = tmp_path / "rung.ptx"
+    what = ["-ptx", "-gencode", f"arch=compute_{architecture},code=compute_{architecture}", "-std=c++17"]
+    subprocess.run([nvcc, *what, "-DLAUNCHGAP_DEVICE_CODE", "-o", ptx, ROOT / "kernels" / f"{rung}.cu"], check=True)
+    ptx.write_text(re.sub(r"^\.version .*", f".version {ptx_version}", ptx.read_text(), flags=re.MULTILINE))
+    found = assembled(ptx, f"sm_{architecture}", tmp_path)
+    for expected in OF_ONE_ARCHITECTURE[rung, architecture, ptx_version]:
         assert any(name.startswith(expected) for name in found), sorted(found)
 
 
