@@ -1,4 +1,5 @@
-// One convolution in the idiom of each generation, beside the device's library on the same operands.
+// One convolution in the idiom of each generation, beside the device's library on the same
+// operands.
 #include "benchmarks/ladder.h"
 #include "benchmarks/products.h"
 #include "harness/device/shape_text.h"
@@ -27,7 +28,8 @@ const Registration convolution_ladder =
         .asks("What does a convolution cost in the idiom of each generation, beside the library's?")
         .axis("rung",
               "`naive`: a thread for each element; `tiles` (Kepler): a product whose tiles are "
-              "made in shared memory, and on the host rows of pixels, channel by channel; `mma` (Ampere): by "
+              "made in shared memory, and on the host rows of pixels, channel by channel; `mma` "
+              "(Ampere): by "
               "tensor cores; `library`: the device's own (kernels/convolution)",
               [](Profile, const DeviceFacts& facts) {
                 return names_of_rungs(kernels::convolution_rungs(), facts);

@@ -15,7 +15,8 @@ namespace launchgap {
 
 class Device;
 
-/// Both throw Unsupported where the device cannot run the rung, or the rung does not take the shape.
+/// Both throw Unsupported where the device cannot run the rung, or the rung does not take the
+/// shape.
 std::unique_ptr<Matmul> rung_matmul(Device& device,
                                     Stream& stream,
                                     const MatmulShape& shape,

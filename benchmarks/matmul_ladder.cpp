@@ -33,9 +33,11 @@ const Registration matmul_ladder =
                 return names_of_rungs(kernels::rungs(), facts);
               })
         .size_axis("size", "rows and columns of the square matrices", rung_sizes, kLargestRungSide)
-        .axis("type", product_type_meaning, [](Profile, const DeviceFacts& facts) {
-          return types_of_rungs(kernels::rungs(), facts);
-        })
+        .axis("type",
+              product_type_meaning,
+              [](Profile, const DeviceFacts& facts) {
+                return types_of_rungs(kernels::rungs(), facts);
+              })
         .only([](Profile, const DeviceFacts&, const CaseName& name) {
           const kernels::Rung* const rung = kernels::find_rung(name.at("rung"));
           return !rung || rung->type_name == name.at("type");

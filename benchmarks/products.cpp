@@ -99,10 +99,10 @@ class Product : public Operation {
 class PreparedConvolution : public Operation {
  public:
   PreparedConvolution(Device& device,
-                     Stream& stream,
-                     std::uint64_t seed,
-                     const ConvolutionShape& shape,
-                     const ConvolutionOptions& options)
+                      Stream& stream,
+                      std::uint64_t seed,
+                      const ConvolutionShape& shape,
+                      const ConvolutionOptions& options)
       : device_(device),
         stream_(stream),
         seed_(seed),
@@ -111,9 +111,8 @@ class PreparedConvolution : public Operation {
             operand_sets(device,
                          options.cache,
                          shape.first_bytes() + shape.second_bytes() + shape.result_bytes()))),
-        convolution_(options.rung.empty()
-                         ? device.convolution(stream, shape, options.interface)
-                         : rung_convolution(device, stream, shape, options.rung)),
+        convolution_(options.rung.empty() ? device.convolution(stream, shape, options.interface)
+                                          : rung_convolution(device, stream, shape, options.rung)),
         rounds_(convolution_->rounds_integers()),
         step_(rounds_ ? 1 : exact_step(shape)) {
     for (Set& set : sets_) {

@@ -25,8 +25,8 @@ struct KernelDescription {
   /// Where there is no portable form: the least compute capability, as 90 for 9.0, that runs it in
   /// the native one. 0: both forms.
   int native_from = 0;
-  int needs = 0;              // the least compute capability that runs any form; 0: all do
-  int last = 0;               // the greatest: code of one architecture (sm_90a), or of a family; 0: none
+  int needs = 0;  // the least compute capability that runs any form; 0: all do
+  int last = 0;   // the greatest: code of one architecture (sm_90a), or of a family; 0: none
   unsigned shared_bytes = 0;  // the most that a launch asks for
 };
 

@@ -1,5 +1,5 @@
-// One product, and one convolution, in the idiom of each generation, beside the library's: what a GPU gives to code of
-// another time, and what it loses for the lack of a unit.
+// One product, and one convolution, in the idiom of each generation, beside the library's: what a
+// GPU gives to code of another time, and what it loses for the lack of a unit.
 #pragma once
 
 #include <optional>
@@ -30,8 +30,8 @@ std::vector<LadderRow> ladder_rows(const std::vector<SummaryRow>& rows);
 
 /// Of each device and benchmark, for the largest shape that two rungs have: what lacking each unit
 /// costs there. Two rungs are told apart beyond 5 %. On GPUs of 16e9 operations and more in a
-/// product (2048 x 2048 x 2048 has 17e9), and of 3e9 in a convolution, alone: of smaller ones the larger
-/// tiles make fewer blocks than a GPU has multiprocessors.
+/// product (2048 x 2048 x 2048 has 17e9), and of 3e9 in a convolution, alone: of smaller ones the
+/// larger tiles make fewer blocks than a GPU has multiprocessors.
 std::vector<Finding> ladder_findings(const SessionData& session,
                                      const std::vector<SummaryRow>& rows);
 

@@ -7,8 +7,10 @@
 namespace launchgap::kernels {
 namespace {
 
-constexpr std::size_t kParameters[] =
-    {sizeof(void*), sizeof(void*), sizeof(void*), sizeof(ConvolutionSides)};
+constexpr std::size_t kParameters[] = {sizeof(void*),
+                                       sizeof(void*),
+                                       sizeof(void*),
+                                       sizeof(ConvolutionSides)};
 
 struct Arguments {
   const void *images, *filters;
@@ -102,14 +104,13 @@ void blocked(void* const* arguments, LaunchShape) {
               const Inside columns = inside_of(d.out_w, d.stride_w, left, d.w);
               if (columns.first == columns.last) continue;
               for (int p = rows.first; p < rows.last; ++p) {
-                const float* const row =
-                    from + index_of<false>(d.c,
-                                           d.h,
-                                           d.w,
-                                           n,
-                                           c,
-                                           p * d.stride_h + top,
-                                           columns.first * d.stride_w + left);
+                const float* const row = from + index_of<false>(d.c,
+                                                                d.h,
+                                                                d.w,
+                                                                n,
+                                                                c,
+                                                                p * d.stride_h + top,
+                                                                columns.first * d.stride_w + left);
                 float* const sums =
                     to + index_of<false>(d.k, d.out_h, d.out_w, n, k, p, columns.first);
                 const std::size_t count = size(columns.last - columns.first);
@@ -161,7 +162,8 @@ constexpr std::array<ConvolutionRung, 3> kRungs = {
       128,
       1,
       1,
-      "Kepler: a product whose tiles are made in shared memory; on the host rows of pixels, channel by "
+      "Kepler: a product whose tiles are made in shared memory; on the host rows of pixels, "
+      "channel by "
       "channel",
       0.4},
      {"mma",

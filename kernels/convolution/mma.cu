@@ -21,8 +21,9 @@ namespace {
 constexpr unsigned kPixels = 128, kFilters = 64, kDepth = 32, kThreads = 128, kStages = 3;
 constexpr unsigned kWarpPixels = 64, kWarpFilters = 32;
 constexpr unsigned kRows = kWarpPixels / 16, kColumns = kWarpFilters / 8;  // matrices of its sums
-constexpr unsigned kStep = 16;                                             // of the depth, of one mma
-constexpr unsigned kPieces = kDepth / kEight, kAtOnce = kThreads / kPieces;  // rows that are brought
+constexpr unsigned kStep = 16;  // of the depth, of one mma
+constexpr unsigned kPieces = kDepth / kEight,
+                   kAtOnce = kThreads / kPieces;  // rows that are brought
 
 struct Stages {
   SharedMatrix<Bits16, kPixels, kDepth> pixels[kStages];
@@ -65,9 +66,8 @@ extern "C" __global__ void launchgap_convolution_mma(const Bits16* images,
         const PlaceInImage place = place_in(windows[p], sides, next_r, next_s);
         const unsigned pixel = (windows[p].image * own.h + place.row) * own.w + place.column;
         const unsigned from = place.inside ? pixel * own.c + next_c + own_piece * kEight : 0;
-        copy_async_if(place.inside,
-                      stages.pixels[stage].address(row, in_row(row, own_piece)),
-                      images + from);
+        copy_async_if(
+            place.inside, stages.pixels[stage].address(row, in_row(row, own_piece)), images + from);
       }
 #pragma unroll
       for (unsigned p = 0; p < kFilters / kAtOnce; ++p) {

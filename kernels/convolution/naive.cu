@@ -1,13 +1,13 @@
 // A convolution as everybody writes it first: a thread for each element of the output, which goes
 // through all channels of its window, and through its filter.
 //
-// The threads of a warp have neighbouring pixels, so what they read of the images lies side by side,
-// and all read the same element of the filter. Yet each product needs two reads, and more
+// The threads of a warp have neighbouring pixels, so what they read of the images lies side by
+// side, and all read the same element of the filter. Yet each product needs two reads, and more
 // instructions to find out where and whether it is inside than to compute it; and what neighbours
 // share, which is most of their windows, each of them reads for itself.
 //
-// Any sides. Parameters: const float* images (n, c, h, w), const float* filters (k, c, r, s), float*
-// output (n, k, out_h, out_w), each in this order, ConvolutionSides.
+// Any sides. Parameters: const float* images (n, c, h, w), const float* filters (k, c, r, s),
+// float* output (n, k, out_h, out_w), each in this order, ConvolutionSides.
 #include "windows.h"
 
 namespace launchgap::kernels {

@@ -1,16 +1,16 @@
 // A convolution in the idiom of Kepler: a product of matrices of which one is never written down.
 //
 // Each pixel of the output is a column, and each filter a row: filters (k x c r s) times windows
-// (c r s x pixels), where the windows overlap, so that the matrix would be r s times as large as the
-// images. So its tiles are made where they are used: a block of 128 threads computes 64 filters of
-// 128 pixels, and takes 16 of the depth at a time into shared memory. There each element is read 8
-// or 16 times, and each thread keeps 8 x 8 sums in registers, as in matmul/tiles.cu.
+// (c r s x pixels), where the windows overlap, so that the matrix would be r s times as large as
+// the images. So its tiles are made where they are used: a block of 128 threads computes 64 filters
+// of 128 pixels, and takes 16 of the depth at a time into shared memory. There each element is read
+// 8 or 16 times, and each thread keeps 8 x 8 sums in registers, as in matmul/tiles.cu.
 //
 // A thread brings what one pixel sees. Which channel, row and column of the window come next is the
 // same for all, so that it is counted, not divided.
 //
-// Any sides. Parameters: const float* images (n, c, h, w), const float* filters (k, c, r, s), float*
-// output (n, k, out_h, out_w), each in this order, ConvolutionSides. A grid of ceil(k / 64)
+// Any sides. Parameters: const float* images (n, c, h, w), const float* filters (k, c, r, s),
+// float* output (n, k, out_h, out_w), each in this order, ConvolutionSides. A grid of ceil(k / 64)
 // ceil(pixels / 128) blocks.
 #include "windows.h"
 
@@ -21,7 +21,8 @@ constexpr unsigned kFilters = 64, kPixels = 128, kDepth = 16, kThreads = 128;
 constexpr unsigned kSide = 16, kSums = 8;
 
 // Filters lie transposed, so that a thread's are side by side for all of a step. When a warp writes
-// them, two lanes of 16 have two filters of 16 elements: with rows 66 words apart each has its bank.
+// them, two lanes of 16 have two filters of 16 elements: with rows 66 words apart each has its
+// bank.
 using TileOfFilters = SharedMatrix<float, kDepth, kFilters + 2>;
 using TileOfPixels = SharedMatrix<float, kDepth, kPixels>;
 

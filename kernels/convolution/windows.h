@@ -46,9 +46,9 @@ struct PlaceInImage {
   bool inside;
 };
 LAUNCHGAP_DEVICE PlaceInImage place_in(const Window& window,
-                                 const ConvolutionSides& sides,
-                                 unsigned r,
-                                 unsigned s) {
+                                       const ConvolutionSides& sides,
+                                       unsigned r,
+                                       unsigned s) {
   const unsigned row = window.top + r * unsigned(sides.dilation_h);
   const unsigned column = window.left + s * unsigned(sides.dilation_w);
   return {row, column, row < unsigned(sides.h) && column < unsigned(sides.w)};

@@ -362,12 +362,14 @@ void multiply_in_group(float* sums,
       work.sums = of_lanes;
     }
     const unsigned warp = current->thread() / kWarpSize % 4;
-    work.uncommitted.push_back(
-        [=, &work, one = OperandInShared::of_wgmma(a, place), other = OperandInShared::of_wgmma(b, place)] {
-          std::array<float*, kWarpSize> into{};
-          for (unsigned lane = 0; lane < kWarpSize; ++lane) into[lane] = work.kept[lane].data();
-          multiply_rows(into, warp, columns, one, other, place);
-        });
+    work.uncommitted.push_back([=,
+                                &work,
+                                one = OperandInShared::of_wgmma(a, place),
+                                other = OperandInShared::of_wgmma(b, place)] {
+      std::array<float*, kWarpSize> into{};
+      for (unsigned lane = 0; lane < kWarpSize; ++lane) into[lane] = work.kept[lane].data();
+      multiply_rows(into, warp, columns, one, other, place);
+    });
   });
 }
 

@@ -58,7 +58,8 @@ std::span<SharedMemory::Cell> SharedMemory::cells(const void* address,
 }
 
 std::string SharedMemory::name_of(int who) const {
-  return static_cast<unsigned>(who) < threads_ ? fmt::format("thread {}", who) : "a copy or a product";
+  return static_cast<unsigned>(who) < threads_ ? fmt::format("thread {}", who)
+                                               : "a copy or a product";
 }
 
 void SharedMemory::read(const void* address,

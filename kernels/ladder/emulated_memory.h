@@ -29,8 +29,8 @@ void check_alignment(const void* address, std::size_t alignment, Place place);
 
 inline constexpr unsigned kMostWarps = 12;
 
-/// What happened before: of each thread, of what each mbarrier's copies bring, and of the products of
-/// tcgen05, how far somebody has seen it (a vector clock).
+/// What happened before: of each thread, of what each mbarrier's copies bring, and of the products
+/// of tcgen05, how far somebody has seen it (a vector clock).
 using Clock = std::vector<unsigned>;
 void join(Clock& own, const Clock& other);
 

@@ -30,8 +30,8 @@ struct OperandInShared {
   std::size_t along_depth(std::size_t row, std::size_t k) const {
     return swizzled(begin + row / 8 * stride + row % 8 * 128 + 2 * k);
   }
-  /// Where they lie along n: 64 columns of 8 rows, the next 8 rows a stride further, and the next 64
-  /// columns a leading dimension.
+  /// Where they lie along n: 64 columns of 8 rows, the next 8 rows a stride further, and the next
+  /// 64 columns a leading dimension.
   std::size_t along_columns(std::size_t k, std::size_t column) const {
     return swizzled(begin + column / 64 * leading + k / 8 * stride + k % 8 * 128 + column % 64 * 2);
   }

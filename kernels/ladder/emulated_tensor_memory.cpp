@@ -58,8 +58,8 @@ TensorMemory::Kind TensorMemory::kind_of(unsigned descriptor, Place place) {
   };
   constexpr unsigned kFp32 = 1, kBf16 = 1;
   const Kind kind{bits(24, 5) * 16, bits(17, 6) * 8, bits(16, 1) == 1};
-  const bool zeros =
-      bits(0, 4) == 0 && bits(6, 1) == 0 && bits(13, 3) == 0 && bits(23, 1) == 0 && bits(29, 3) == 0;
+  const bool zeros = bits(0, 4) == 0 && bits(6, 1) == 0 && bits(13, 3) == 0 && bits(23, 1) == 0 &&
+                     bits(29, 3) == 0;
   if (!zeros || bits(4, 2) != kFp32 || bits(7, 3) != kBf16 || bits(10, 3) != kBf16)
     fail("{}: the products are not of bfloat16 with sums in FP32", text_of(place));
   if (kind.rows != kLanes || kind.columns < 16 || kind.columns > 256 || kind.columns % 16 != 0)
@@ -81,10 +81,10 @@ unsigned TensorMemory::ask(unsigned sums,
     for (unsigned row = 0; row < rows; ++row)
       current->read_by_product(a.along_depth(row, k), product.number, place);
     for (unsigned column = 0; column < columns; ++column)
-      current->read_by_product(product.kind.b_along_columns ? b.along_columns(k, column)
-                                                            : b.along_depth(column, k),
-                               product.number,
-                               place);
+      current->read_by_product(
+          product.kind.b_along_columns ? b.along_columns(k, column) : b.along_depth(column, k),
+          product.number,
+          place);
   }
   pending_.push_back(product);
   return product.number;
@@ -97,10 +97,9 @@ void TensorMemory::compute(unsigned last, const std::byte* shared_memory) {
     std::vector<float> right(std::size_t{kDepth} * columns);
     for (unsigned k = 0; k < kDepth; ++k) {
       for (unsigned column = 0; column < columns; ++column)
-        right[k * columns + column] =
-            bfloat_at(shared_memory + (product.kind.b_along_columns
-                                           ? product.b.along_columns(k, column)
-                                           : product.b.along_depth(column, k)));
+        right[k * columns + column] = bfloat_at(
+            shared_memory + (product.kind.b_along_columns ? product.b.along_columns(k, column)
+                                                          : product.b.along_depth(column, k)));
     }
     for (unsigned row = 0; row < product.kind.rows; ++row) {
       float* const sums = &values_[std::size_t{row} * kColumns + product.column];
@@ -207,12 +206,8 @@ void load_columns(float* to, unsigned count, unsigned address, Place place) {
   require_fence(place);
   TensorMemoryUse& use = current->columns_use();
   const unsigned thread = current->thread();
-  std::vector<float> values = current->columns().load(address,
-                                                      count,
-                                                      thread / kWarpSize,
-                                                      thread % kWarpSize,
-                                                      current->seen_products(),
-                                                      place);
+  std::vector<float> values = current->columns().load(
+      address, count, thread / kWarpSize, thread % kWarpSize, current->seen_products(), place);
   std::fill_n(to, count, std::numeric_limits<float>::quiet_NaN());
   use.loading.push_back({to, std::move(values)});
   use.unfenced_load = true;

@@ -69,7 +69,7 @@ class TensorMemory {
   void check_columns(unsigned column, unsigned count, Place place) const;
 
   unsigned first_ = 0, taken_ = 0;
-  std::vector<float> values_;      // of each lane all columns
+  std::vector<float> values_;          // of each lane all columns
   std::vector<unsigned> products_of_;  // of each column the last product, 0: none
   std::size_t products_asked_ = 0;
   std::deque<Product> pending_;

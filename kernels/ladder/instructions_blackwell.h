@@ -10,8 +10,8 @@ namespace launchgap::kernels {
 constexpr unsigned kLaneOfAddress = 16;
 
 /// A block's warp takes so many columns, a power of two from 32 on, and waits until it has them;
-/// their address is written into shared memory (9.7.16.7.1). It takes no more of them after that, so
-/// that other blocks may.
+/// their address is written into shared memory (9.7.16.7.1). It takes no more of them after that,
+/// so that other blocks may.
 template <unsigned kColumns>
 LAUNCHGAP_DEVICE void take_columns(unsigned& address LAUNCHGAP_AND_PLACE) {
 #ifdef LAUNCHGAP_EMULATED
@@ -30,8 +30,7 @@ LAUNCHGAP_DEVICE void give_columns(unsigned address LAUNCHGAP_AND_PLACE) {
 #ifdef LAUNCHGAP_EMULATED
   emulated::give_columns(address, kColumns, place);
 #else
-  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address),
-               "n"(kColumns)
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address), "n"(kColumns)
                : "memory");
 #endif
 }
@@ -69,8 +68,8 @@ LAUNCHGAP_DEVICE unsigned long long operand_of_tcgen05(const void* shared,
   return part(address) | part(leading) << 16 | part(stride) << 32 | 1ull << 46 | 2ull << 61;
 }
 
-/// Products of kRows x kColumns bfloat16 elements with sums in FP32 (9.7.16.4.2): A's rows lie along
-/// the depth, those of B along its columns.
+/// Products of kRows x kColumns bfloat16 elements with sums in FP32 (9.7.16.4.2): A's rows lie
+/// along the depth, those of B along its columns.
 template <unsigned kRows, unsigned kColumns>
 LAUNCHGAP_DEVICE constexpr unsigned bfloat_products() {
   constexpr unsigned kFloat = 1, kBfloat = 1, kAlongColumns = 1;
@@ -78,8 +77,8 @@ LAUNCHGAP_DEVICE constexpr unsigned bfloat_products() {
          kRows / 16 << 24;
 }
 
-/// sums (+)= a b, by 16 of the depth, while the thread goes on; one thread asks for all of it. If not
-/// `add`, what was in the sums before counts nothing (9.7.16.10.9.1).
+/// sums (+)= a b, by 16 of the depth, while the thread goes on; one thread asks for all of it. If
+/// not `add`, what was in the sums before counts nothing (9.7.16.10.9.1).
 LAUNCHGAP_DEVICE void multiply_into_columns(unsigned sums,
                                             unsigned long long a,
                                             unsigned long long b,
@@ -103,10 +102,9 @@ LAUNCHGAP_DEVICE void arrive_when_done(Mbarrier& mbarrier LAUNCHGAP_AND_PLACE) {
 #ifdef LAUNCHGAP_EMULATED
   emulated::arrive_when_done(&mbarrier, place);
 #else
-  asm volatile(
-      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(
-          shared_address(&mbarrier))
-      : "memory");
+  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(
+                   shared_address(&mbarrier))
+               : "memory");
 #endif
 }
 
@@ -119,8 +117,8 @@ LAUNCHGAP_DEVICE void wait_for_warp(LAUNCHGAP_PLACE) {
 #endif
 }
 
-/// 32 sums of a lane, from this column on; all lanes of a warp name the address of the first of them
-/// (tcgen05.ld, 9.7.16.8.2). They are there after the wait.
+/// 32 sums of a lane, from this column on; all lanes of a warp name the address of the first of
+/// them (tcgen05.ld, 9.7.16.8.2). They are there after the wait.
 LAUNCHGAP_DEVICE void load_columns(float (&sums)[32], unsigned address LAUNCHGAP_AND_PLACE) {
 #ifdef LAUNCHGAP_EMULATED
   emulated::load_columns(sums, 32, address, place);

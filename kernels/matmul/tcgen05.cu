@@ -1,10 +1,11 @@
-// C = A B in the idiom of Blackwell: tcgen05, a thread that multiplies, and sums that no thread has.
+// C = A B in the idiom of Blackwell: tcgen05, a thread that multiplies, and sums that no thread
+// has.
 //
-// A block of four warps computes 128 x 256 elements of C. One thread asks for boxes of A and B by 64
-// of the depth, into one of four stages (TMA); another one has the tensor cores multiply what came.
-// The sums are in tensor memory, 256 of its 512 columns, a lane for each row of C. So products need
-// no registers, and no warp waits for another one; at the end each warp takes its 32 rows from there
-// through registers to C.
+// A block of four warps computes 128 x 256 elements of C. One thread asks for boxes of A and B by
+// 64 of the depth, into one of four stages (TMA); another one has the tensor cores multiply what
+// came. The sums are in tensor memory, 256 of its 512 columns, a lane for each row of C. So
+// products need no registers, and no warp waits for another one; at the end each warp takes its 32
+// rows from there through registers to C.
 //
 // Each stage has two mbarriers. `full` is over when the bytes of the stage are there; `empty` when
 // the products that read it are done. The n-th use of a stage is phase n of both. `done` is over
@@ -14,9 +15,9 @@
 // exchanged by the row's number; of A rows along the depth, of B, as in memory, along n.
 //
 // m is a multiple of 128, n of 256, k of 64, and all addresses of 16 bytes. Parameters: the tensor
-// maps of A (m x k, boxes of 128 rows) and of B (k x n, boxes of 64 rows), Bits16* c (m x n), int m,
-// int n, int k; bfloat16, rows without gaps. A grid of m / 128 n / 256 blocks, and sizeof(Shared)
-// bytes of shared memory.
+// maps of A (m x k, boxes of 128 rows) and of B (k x n, boxes of 64 rows), Bits16* c (m x n), int
+// m, int n, int k; bfloat16, rows without gaps. A grid of m / 128 n / 256 blocks, and
+// sizeof(Shared) bytes of shared memory.
 #include "../ladder/instructions_blackwell.h"
 
 namespace launchgap::kernels {
@@ -120,11 +121,11 @@ extern "C" __global__ LAUNCHGAP_THREADS(kThreads) void launchgap_matmul_tcgen05(
 #pragma unroll
     for (unsigned s = 0; s < kAtOnce; s += kEight) {
       const float* const v = own + s;
-      at(reinterpret_cast<Eight*>(c), (row * width + left + i + s) / kEight) = {
-          {to_bfloats(v[0], v[1]),
-           to_bfloats(v[2], v[3]),
-           to_bfloats(v[4], v[5]),
-           to_bfloats(v[6], v[7])}};
+      at(reinterpret_cast<Eight*>(c),
+         (row * width + left + i + s) / kEight) = {{to_bfloats(v[0], v[1]),
+                                                    to_bfloats(v[2], v[3]),
+                                                    to_bfloats(v[4], v[5]),
+                                                    to_bfloats(v[6], v[7])}};
     }
   }
   fence_before_barrier();

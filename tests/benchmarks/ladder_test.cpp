@@ -28,10 +28,12 @@ class RungOnHost : public Test {
 
 TEST_F(RungOnHost, ConvolvesEveryShapeRight) {
   for (const char* const rung : {"naive", "tiles"}) {
-    for (const char* const shape :
-         {"2x10x9x7-6x3x2-s2-p1", "3x5x4x6-7x1x1", "2x4x11x9-6x3x3-s1x2-p2x0-d2x1", "1x1x1x1-1x1x1"}) {
-      const auto convolution = make_convolution(
-          *device, *stream, 1, shape_of(shape), {.cache = "warm", .rung = rung});
+    for (const char* const shape : {"2x10x9x7-6x3x2-s2-p1",
+                                    "3x5x4x6-7x1x1",
+                                    "2x4x11x9-6x3x3-s1x2-p2x0-d2x1",
+                                    "1x1x1x1-1x1x1"}) {
+      const auto convolution =
+          make_convolution(*device, *stream, 1, shape_of(shape), {.cache = "warm", .rung = rung});
       EXPECT_NO_THROW(convolution->prepare(*stream, kernels::Distribution::uniform)) << shape;
       EXPECT_NO_THROW(convolution->verify_sample()) << shape;
     }

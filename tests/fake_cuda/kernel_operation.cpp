@@ -236,8 +236,8 @@ double multiplied_ns(const kernels::KernelDescription& kernel,
   }
   if (const auto* const rung = kernels::convolution_rung_of(kernel)) {
     const auto sides = parameters.get<kernels::ConvolutionSides>(3);
-    const double products = 1.0 * sides.n * sides.k * sides.out_h * sides.out_w * sides.c *
-                            sides.r * sides.s;
+    const double products =
+        1.0 * sides.n * sides.k * sides.out_h * sides.out_w * sides.c * sides.r * sides.s;
     return work_ns(2 * products, rung->rate * device.peak(rung->type_name).value_or(1));
   }
   if (&kernel != &kernels::multiply_add_kernel) return 0;

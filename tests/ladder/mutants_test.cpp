@@ -20,8 +20,7 @@ bool is_noticed(const EmulatedRung& own, const RungKernel& mutant) {
     for (const Problem& problem : own.problems) {
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
         emulated::BankConflicts conflicts;
-        if (!wrong(own, mutant, problem, seed, &conflicts).empty() || !conflicts.empty())
-          _exit(1);
+        if (!wrong(own, mutant, problem, seed, &conflicts).empty() || !conflicts.empty()) _exit(1);
       }
     }
     _exit(0);

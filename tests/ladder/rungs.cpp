@@ -192,7 +192,8 @@ struct Trial {
     for (std::size_t i = 0; i < right.size(); ++i) {
       const double is = load_element(c.address, i, type);
       if (is != static_cast<double>(right[i]))
-        return fmt::format("element {} of {} is {}, and {} is right", i, right.size(), is, right[i]);
+        return fmt::format(
+            "element {} of {} is {}, and {} is right", i, right.size(), is, right[i]);
     }
     return "";
   }

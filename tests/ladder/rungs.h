@@ -78,8 +78,8 @@ struct EmulatedRung {
 const std::vector<EmulatedRung>& emulated_rungs();
 const EmulatedRung& emulated_rung(const std::string& name);
 
-/// What is wrong with what `kernel` computes of small integers in place of the rung's, or empty: the
-/// Fault's words, or the first element that differs. `conflicts`, unless it is null, takes the
+/// What is wrong with what `kernel` computes of small integers in place of the rung's, or empty:
+/// the Fault's words, or the first element that differs. `conflicts`, unless it is null, takes the
 /// launch's bank conflicts.
 std::string wrong(const EmulatedRung& rung,
                   const RungKernel& kernel,

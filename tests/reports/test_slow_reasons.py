@@ -122,7 +122,15 @@ def test_one_gpu_says_that_it_means_nothing(tmp_path: Path) -> None:
 
 
 def test_the_ladder_stands_beside_the_library(tmp_path: Path) -> None:
-    row = {"benchmark": "matmul/ladder", "shape": "4096x4096x4096", "type": "bf16", "status": "ok", "runs": 3, "device_ns": 2e5, "tflops": 600}
+    row = {
+        "benchmark": "matmul/ladder",
+        "shape": "4096x4096x4096",
+        "type": "bf16",
+        "status": "ok",
+        "runs": 3,
+        "device_ns": 2e5,
+        "tflops": 600,
+    }
     rows = [
         row | {"rung": "wgmma", "of_library": 0.8, "of_best": 0.8},
         row | {"rung": "mma", "status": "unsupported", "reason": "needs <9.0>", "device_ns": "", "tflops": ""},

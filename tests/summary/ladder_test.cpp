@@ -134,10 +134,9 @@ TEST(Ladder, WhatOneThatIsMissingGivesIsNotSaidOfAnother) {
                                                                     rows_of("wmma", "fp16", {}),
                                                                     rows_of("mma", "bf16", 480)})));
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_EQ(
-      found[0].sentence,
-      "The product 4096x4096x4096 takes launchgap's own kernels 40 times as long by rung "
-      "tiles in place of mma (FP32 for BF16).");
+  EXPECT_EQ(found[0].sentence,
+            "The product 4096x4096x4096 takes launchgap's own kernels 40 times as long by rung "
+            "tiles in place of mma (FP32 for BF16).");
 }
 
 TEST(Ladder, OfASizeWithFewerBlocksThanMultiprocessorsSaysNothing) {
@@ -149,13 +148,13 @@ TEST(Ladder, OfASizeWithFewerBlocksThanMultiprocessorsSaysNothing) {
 }
 
 TEST(Ladder, OfConvolutionsIsAnotherLadder) {
-  const std::vector<Finding> found = said(ladder_findings(
-      session_of("GPU-1"),
-      together({kWhole,
-                convolution_rows("naive", "fp32", 1),
-                convolution_rows("tiles", "fp32", 10),
-                convolution_rows("mma", "bf16", 200),
-                convolution_rows("library", "bf16", 400)})));
+  const std::vector<Finding> found =
+      said(ladder_findings(session_of("GPU-1"),
+                           together({kWhole,
+                                     convolution_rows("naive", "fp32", 1),
+                                     convolution_rows("tiles", "fp32", 10),
+                                     convolution_rows("mma", "bf16", 200),
+                                     convolution_rows("library", "bf16", 400)})));
   ASSERT_THAT(found, SizeIs(2));
   EXPECT_THAT(found[0].sentence, StartsWith("The product 4096x4096x4096 takes"));
   EXPECT_EQ(found[1].sentence,
@@ -167,8 +166,8 @@ TEST(Ladder, OfConvolutionsIsAnotherLadder) {
 }
 
 TEST(Ladder, OfAConvolutionWithFewerBlocksThanMultiprocessorsSaysNothing) {
-  const auto small = together(
-      {convolution_rows("tiles", "fp32", 1, 8), convolution_rows("mma", "bf16", 20, 8)});
+  const auto small =
+      together({convolution_rows("tiles", "fp32", 1, 8), convolution_rows("mma", "bf16", 20, 8)});
   EXPECT_THAT(ladder_findings(session_of("GPU-1"), small), IsEmpty());
   EXPECT_THAT(ladder_findings(session_of("GPU-1", true), small), SizeIs(1));
 }
