@@ -1,4 +1,4 @@
-"""`matmul/ladder` and `convolution/ladder` on fake nodes: a rung is a case, verified, and what it cannot do costs nothing but itself."""
+"""Both ladders on fake nodes: a rung is a case, verified, and what it cannot do costs nothing but itself."""
 
 import json
 
