@@ -1,7 +1,6 @@
 #include "tests/ladder/rungs.h"
 
 #include <stdexcept>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -154,7 +153,7 @@ EmulatedRung matmul_rung(std::string_view name, std::vector<Problem> problems, R
 }
 
 EmulatedRung convolution_rung(std::string_view name,
-                              std::vector<ConvolutionSides> sides,
+                              const std::vector<ConvolutionSides>& sides,
                               RungKernel kernel) {
   std::vector<Problem> problems;
   for (const ConvolutionSides& one : sides) problems.push_back(convolution_of(one));
@@ -307,7 +306,7 @@ std::string wrong(const EmulatedRung& rung,
                   std::uint64_t seed,
                   emulated::BankConflicts* conflicts) {
   const Trial trial(rung, problem, seed);
-  const auto& [a, b, c] = std::tie(trial.a, trial.b, trial.c);
+  const Aligned &a = trial.a, &b = trial.b, &c = trial.c;
   const std::vector<emulated::Operand> operands = {
       {a.address, a.bytes}, {b.address, b.bytes}, {c.address, c.bytes}};
   try {
