@@ -45,6 +45,7 @@ struct Ladder {
   double least_operations;  // on a GPU: whose larger tiles make fewer blocks than it has units
   std::span<const Step> steps;
 
+  /// Behind the last for what is no rung here.
   std::size_t place_of(std::string_view rung) const {
     return static_cast<std::size_t>(std::ranges::find(steps, rung, &Step::rung) - steps.begin());
   }
@@ -102,7 +103,7 @@ std::optional<Finding> finding_of(const Ladder& ladder, const OfShape& rows, boo
   OfShape measured;
   const LadderRow* best = nullptr;
   for (const LadderRow* row : rows) {
-    if (!row->device_ns || row->rung == kLibrary) continue;
+    if (!row->device_ns || ladder.place_of(row->rung) == ladder.steps.size()) continue;
     measured.push_back(row);
     if (!best || row->tflops > best->tflops) best = row;
   }

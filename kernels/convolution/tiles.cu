@@ -81,7 +81,8 @@ extern "C" __global__ void launchgap_convolution_tiles(const float* images,
       next.advance(own);
     }
     wait_for_block();
-#pragma unroll
+    // All of it at once would take twice as many registers.
+#pragma unroll 4
     for (unsigned i = 0; i < kDepth; ++i) {
       Floats<2> of_filters[kSums / 2];
       Floats<4> of_pixels[kSums / 4];

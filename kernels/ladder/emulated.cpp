@@ -284,6 +284,14 @@ void copy_box(void* shared, const TensorMap& map, int x, int y, void* mbarrier, 
   current->copy_box(shared, box, mbarrier, place);
 }
 
+bool is_elected(Place place) {
+  bool is = false;
+  together<bool*>("elect.sync", &is, place, [](auto& lanes) {
+    **lanes[current->any_number() % kWarpSize] = true;
+  });
+  return is;
+}
+
 // --- wgmma ---
 
 namespace {

@@ -128,6 +128,9 @@ void arrive(void* mbarrier, std::size_t bytes, Place place);
 void wait_for_mbarrier(void* mbarrier, unsigned parity, Place place);
 void copy_box(void* shared, const TensorMap& map, int x, int y, void* mbarrier, Place place);
 
+/// Any of the warp's lanes, which have all come here.
+bool is_elected(Place place);
+
 // wgmma: a group of four warps. Sums are NaN until they were waited for.
 void fence_group(Place place);
 void multiply_in_group(float* sums,

@@ -68,6 +68,11 @@ LAUNCHGAP_DEVICE unsigned long long operand_of_tcgen05(const void* shared,
   return part(address) | part(leading) << 16 | part(stride) << 32 | 1ull << 46 | 2ull << 61;
 }
 
+/// The same so many bytes further, all of it in shared memory.
+LAUNCHGAP_DEVICE unsigned long long moved(unsigned long long operand, unsigned bytes) {
+  return operand + (bytes >> 4);
+}
+
 /// Products of kRows x kColumns bfloat16 elements with sums in FP32 (9.7.16.4.2): A's rows lie
 /// along the depth, those of B along its columns.
 template <unsigned kRows, unsigned kColumns>

@@ -85,6 +85,18 @@ LAUNCHGAP_DEVICE void wait_for(Mbarrier& mbarrier, unsigned parity LAUNCHGAP_AND
 #endif
 }
 
+/// Of a warp whose lanes are all here, one. The compiler knows that it is one, and asks hardware once
+/// for what this one asks for (elect.sync, 9.7.13.15).
+LAUNCHGAP_DEVICE bool is_elected(LAUNCHGAP_PLACE) {
+#ifdef LAUNCHGAP_EMULATED
+  return emulated::is_elected(place);
+#else
+  unsigned is;
+  asm volatile("{ .reg .pred is; elect.sync _|is, 0xffffffff; selp.u32 %0, 1, 0, is; }" : "=r"(is));
+  return is != 0;
+#endif
+}
+
 /// Brings a box of the matrix, whose first element is in column x of row y, and tells the mbarrier
 /// (9.7.9.27.1.2). One thread asks for all of it.
 LAUNCHGAP_DEVICE void copy_box(void* shared,

@@ -26,7 +26,7 @@ namespace {
 constexpr unsigned kHeight = 128, kWidth = 256, kDepth = 64, kStages = 4, kThreads = 128;
 constexpr unsigned kRowBytes = 128, kRowsAtOnce = 8 * kRowBytes;  // of a box
 constexpr unsigned kStep = 16;                                    // of the depth, of one product
-constexpr unsigned kBringing = 0, kMultiplying = kLanes;          // threads: of two warps
+constexpr unsigned kBringing = 0, kMultiplying = 1;               // warps, a thread of each
 constexpr unsigned kAtOnce = 32;                                  // columns to registers
 
 struct Stage {
@@ -60,17 +60,21 @@ LAUNCHGAP_DEVICE void bring(Shared& shared,
 
 /// Has one stage after the other multiplied, as they become full.
 LAUNCHGAP_DEVICE void multiply(Shared& shared, unsigned sums, unsigned steps) {
+  // Of A the next 8 rows 1024 bytes further; of B the next 8 of the depth, and the next 64 columns a
+  // box further.
+  Stage& first = shared.stages[0];
+  const auto of_a = operand_of_tcgen05(first.a, 16, kRowsAtOnce);
+  const auto of_b = operand_of_tcgen05(first.b[0], kDepth * kRowBytes, kRowsAtOnce);
   for (unsigned step = 0; step < steps; ++step) {
     const unsigned place = step % kStages, use = step / kStages;
     wait_for(shared.full[place], use % 2);
     fence_after_barrier();
-    const Stage& stage = shared.stages[place];
+    const unsigned stage = place * sizeof(Stage);
+#pragma unroll
     for (unsigned i = 0; i < kDepth; i += kStep) {
-      // Of A the next 8 rows 1024 bytes further; of B the next 8 of the depth, and the next 64
-      // columns a box further.
-      const auto of_a = operand_of_tcgen05(stage.a + i, 16, kRowsAtOnce);
-      const auto of_b = operand_of_tcgen05(stage.b[0] + i * 64, kDepth * kRowBytes, kRowsAtOnce);
-      multiply_into_columns(sums, of_a, of_b, bfloat_products<kHeight, kWidth>(), step + i > 0);
+      // The depth is along rows of A, and across those of B.
+      const auto a = moved(of_a, stage + 2 * i), b = moved(of_b, stage + kRowBytes * i);
+      multiply_into_columns(sums, a, b, bfloat_products<kHeight, kWidth>(), step + i > 0);
     }
     arrive_when_done(shared.empty[place]);
   }
@@ -107,8 +111,8 @@ extern "C" __global__ LAUNCHGAP_THREADS(kThreads) void launchgap_matmul_tcgen05(
   fence_after_barrier();
   const unsigned sums = shared.columns.get(0, 0);
 
-  if (thread == kBringing) bring(shared, a, b, top, left, steps);
-  if (thread == kMultiplying) multiply(shared, sums, steps);
+  if (warp == kBringing && is_elected()) bring(shared, a, b, top, left, steps);
+  if (warp == kMultiplying && is_elected()) multiply(shared, sums, steps);
   wait_for_warp();
   wait_for(shared.done, 0);
   fence_after_barrier();

@@ -63,7 +63,8 @@ extern "C" __global__ void launchgap_matmul_tiles(const float* a,
       tile_b.set(i, thread % kTile, inside ? at(b, (begin + i) * width + column) : 0);
     }
     wait_for_block();
-#pragma unroll
+    // All of it at once would take twice as many registers.
+#pragma unroll 4
     for (unsigned i = 0; i < kDepth; ++i) {
       Floats<2> from_a[kSums / 2];
       Floats<4> from_b[kSums / 4];

@@ -80,7 +80,7 @@ extern "C" __global__ LAUNCHGAP_THREADS(kThreads) void launchgap_matmul_wgmma(
 
   if (group == kMultiplying) {
     leave_registers<40>();
-    if (thread % kGroup == 0) bring(shared, a, b, top, left, steps);
+    if (thread % kGroup < kLanes && is_elected()) bring(shared, a, b, top, left, steps);
     return;
   }
   take_registers<232>();

@@ -63,6 +63,7 @@ def assembled(ptx, architecture, folder):
 EXPECTED = {
     ("matmul/naive", "sm_35", "ptx42", "sm_75"): {"FFMA", "LDG.E"},
     ("matmul/tiles", "sm_35", "ptx42", "sm_80"): {"FFMA", "LDS.128", "LDS.64", "STS", "BAR.SYNC"},
+    ("matmul/tiles", "sm_35", "ptx42", "sm_90"): {"FFMA", "LDS.128", "LDS.64", "STS", "BAR.SYNC"},
     ("matmul/wmma", "sm_70", "ptx63", "sm_70"): {"HMMA.884", "LDG.E.128", "LDS", "STS.128"},
     ("matmul/wmma", "sm_70", "ptx63", "sm_80"): {
         "HMMA.16816.F32",
@@ -80,6 +81,7 @@ EXPECTED = {
     ("matmul/mma", "sm_80", "ptx70", "sm_90"): {"HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDGSTS.E.BYPASS.128"},
     ("convolution/naive", "sm_35", "ptx42", "sm_75"): {"FFMA", "LDG.E"},
     ("convolution/tiles", "sm_35", "ptx42", "sm_80"): {"FFMA", "LDS.128", "LDS.64", "STS", "BAR.SYNC"},
+    ("convolution/tiles", "sm_35", "ptx42", "sm_90"): {"FFMA", "LDS.128", "LDS.64", "STS", "BAR.SYNC"},
     ("convolution/mma", "sm_80", "ptx70", "sm_80"): {"HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDGSTS.E.BYPASS.128"},
     ("convolution/mma", "sm_80", "ptx70", "sm_90"): {"HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDGSTS.E.BYPASS.128"},
 }

@@ -205,9 +205,12 @@ TEST(Ladder, LeavesOutWhatDoesNotCount) {
     row.impossible = true;
     rows.push_back(row);
   }
+  const auto later = rows_of("of_a_later_release", "bf16", 5000);
+  rows.insert(rows.end(), later.begin(), later.end());
   const std::vector<Finding> found = ladder_findings(session_of("GPU-1"), rows);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found[0].sentence, HasSubstr("6.0 times as long without tiles"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("The fastest of them reaches 80 % of the library"));
 }
 
 }  // namespace
