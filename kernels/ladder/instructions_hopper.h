@@ -85,8 +85,8 @@ LAUNCHGAP_DEVICE void wait_for(Mbarrier& mbarrier, unsigned parity LAUNCHGAP_AND
 #endif
 }
 
-/// Of a warp whose lanes are all here, one. The compiler knows that it is one, and asks hardware once
-/// for what this one asks for (elect.sync, 9.7.13.15).
+/// Of a warp whose lanes are all here, one. The compiler knows that it is one, and asks hardware
+/// once for what this one asks for (elect.sync, 9.7.13.15).
 LAUNCHGAP_DEVICE bool is_elected(LAUNCHGAP_PLACE) {
 #ifdef LAUNCHGAP_EMULATED
   return emulated::is_elected(place);

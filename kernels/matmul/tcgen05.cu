@@ -60,8 +60,8 @@ LAUNCHGAP_DEVICE void bring(Shared& shared,
 
 /// Has one stage after the other multiplied, as they become full.
 LAUNCHGAP_DEVICE void multiply(Shared& shared, unsigned sums, unsigned steps) {
-  // Of A the next 8 rows 1024 bytes further; of B the next 8 of the depth, and the next 64 columns a
-  // box further.
+  // Of A the next 8 rows 1024 bytes further; of B the next 8 of the depth, and the next 64 columns
+  // a box further.
   Stage& first = shared.stages[0];
   const auto of_a = operand_of_tcgen05(first.a, 16, kRowsAtOnce);
   const auto of_b = operand_of_tcgen05(first.b[0], kDepth * kRowBytes, kRowsAtOnce);

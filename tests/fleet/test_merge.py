@@ -177,7 +177,8 @@ def test_what_a_rank_starts_itself_writes_where_it_is_told_to(tmp_path):
     what = ("compare", "--a", LAUNCHGAP, "--b", LAUNCHGAP, "--devices", "0", "--filter", IDLE, "--pairs", "8")
     done = launchgap(*what, node=NODES / "one_a100.json", cwd=tmp_path, **rank(0, 1))
     assert done.returncode in (0, 4), done.stdout + done.stderr
-    assert "8 pairs" in done.stdout + done.stderr
+    # What they say depends on how busy the machine is.
+    assert any(words in done.stdout for words in ("8 pairs", "that cannot be told")), done.stdout + done.stderr
 
 
 def test_processes_of_one_node_measure_side_by_side_and_launches_one_after_the_other(tmp_path):
