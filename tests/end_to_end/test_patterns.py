@@ -284,7 +284,7 @@ SYNTHETIC = {
 }
 
 
-@pytest.mark.compares_times
+@pytest.mark.compares_times(alone=True)
 @pytest.mark.parametrize("device", ["host", "gpu"])
 @pytest.mark.parametrize("job", SYNTHETIC.values(), ids=SYNTHETIC)
 def test_recordings_with_known_answers_are_replayed_within_5_percent(tmp_path, device, job):
