@@ -66,10 +66,6 @@ std::string shape_of(const CaseName& name) {
   return size ? fmt::format("{0}x{0}x{0}", *size) : "";
 }
 
-double operations_of(const LadderRow& row) {
-  return row.device_ns && row.tflops ? *row.device_ns * *row.tflops * 1e3 : 0;
-}
-
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
   return text;
@@ -108,7 +104,7 @@ std::optional<Finding> finding_of(const Ladder& ladder, const OfShape& rows, boo
     if (!best || row->tflops > best->tflops) best = row;
   }
   if (measured.size() < 2) return std::nullopt;
-  if (!on_host && operations_of(*best) < ladder.least_operations) return std::nullopt;
+  if (!on_host && best->operations < ladder.least_operations) return std::nullopt;
   std::vector<std::string> costs;
   for (std::size_t i = 1; i < measured.size(); ++i)
     costs.push_back(cost_text(ladder, *measured[i - 1], *measured[i], on_host));
@@ -156,15 +152,12 @@ std::vector<LadderRow> ladder_rows(const std::vector<SummaryRow>& rows) {
     if (!rung || !type || shape.empty()) continue;
     const std::size_t place =
         *rung == kLibrary ? ladder->steps.size() + 1 : ladder->place_of(*rung);
-    LadderRow& own = found[{key.device,
-                            ladder,
-                            launchgap::operations_of(key.name).value_or(0),
-                            shape,
-                            place,
-                            *rung + *type}];
+    const double operations = operations_of(key.name).value_or(0);
+    LadderRow& own = found[{key.device, ladder, operations, shape, place, *rung + *type}];
     own.device = key.device;
     own.benchmark = ladder->benchmark;
     own.shape = shape;
+    own.operations = operations;
     own.rung = *rung;
     own.type = *type;
     own.status = row.status;

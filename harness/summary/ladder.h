@@ -15,6 +15,7 @@ struct LadderRow {
   std::string device;
   std::string benchmark;  // matmul/ladder or convolution/ladder
   std::string shape;      // as the axis `shape` of products and convolutions has it
+  double operations = 0;  // of one, as its shape says
   std::string rung;       // or "library"
   std::string type;
   Status status = Status::ok;

@@ -296,12 +296,10 @@ bool is_elected(Place place) {
 
 namespace {
 
-float bfloat_at(std::size_t offset, Place place) {
+float read_bfloat(std::size_t offset, Place place) {
   const std::byte* const at = current->memory().begin() + offset;
   current->read(at, 2, current->thread(), place);
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return Bf16::to(bits);
+  return bfloat_at(at);
 }
 
 /// Of a warp of the group: 16 rows of the sums.
@@ -315,11 +313,11 @@ void multiply_rows(const std::array<float*, kWarpSize>& sums,
   std::vector<float> left(kRows * kDepth), right(kDepth * columns);
   for (unsigned row = 0; row < kRows; ++row) {
     for (unsigned k = 0; k < kDepth; ++k)
-      left[row * kDepth + k] = bfloat_at(a.along_depth(kRows * warp + row, k), place);
+      left[row * kDepth + k] = read_bfloat(a.along_depth(kRows * warp + row, k), place);
   }
   for (unsigned k = 0; k < kDepth; ++k) {
     for (unsigned column = 0; column < columns; ++column)
-      right[k * columns + column] = bfloat_at(b.along_columns(k, column), place);
+      right[k * columns + column] = read_bfloat(b.along_columns(k, column), place);
   }
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     for (unsigned i = 0; i < columns / 2; ++i) {

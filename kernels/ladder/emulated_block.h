@@ -264,11 +264,12 @@ class Block {
   TensorMemoryUse& columns_use() { return own().columns; }
   /// How far the thread has seen the products.
   unsigned seen_products() { return own().clock[products()]; }
-  /// A product will read this: what comes later to there has to wait for it.
-  void read_by_product(std::size_t offset, unsigned number, Place place) {
+  /// A product will read these elements: what comes later to there has to wait for it.
+  void read_by_product(std::span<const std::size_t> offsets, unsigned number, Place place) {
     Clock seen = own().clock;
     seen[products()] = number;
-    memory_.read(memory_.begin() + offset, 2, products(), seen, place);
+    for (const std::size_t offset : offsets)
+      memory_.read(memory_.begin() + offset, 2, products(), seen, place);
   }
   void arrive_when_done(void* at, Place place) {
     Mbarrier& mbarrier = mbarrier_at(at, place);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/element.h"
+
 namespace launchgap::kernels::emulated {
 namespace {
 
@@ -127,6 +129,12 @@ void SharedMemory::arrived(const void* address, std::size_t bytes, unsigned who,
     cell.in_flight = false;
     cell.written = {static_cast<int>(who), at};
   }
+}
+
+float bfloat_at(const std::byte* at) {
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, at, sizeof bits);
+  return Bf16::to(bits);
 }
 
 std::size_t ways_of(std::span<const std::size_t> offsets, std::size_t bytes) {

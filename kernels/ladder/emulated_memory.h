@@ -85,6 +85,9 @@ class SharedMemory {
   std::vector<Cell> cells_;
 };
 
+/// A bfloat16, wherever it is.
+float bfloat_at(const std::byte* at);
+
 /// How often words of one bank have to be read or written one after the other, for what a warp
 /// wants at once; wide accesses come in parts.
 std::size_t ways_of(std::span<const std::size_t> offsets, std::size_t bytes);

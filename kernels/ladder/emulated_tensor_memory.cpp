@@ -1,25 +1,16 @@
 #include "kernels/ladder/emulated_tensor_memory.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <span>
 
-#include "kernels/element.h"
 #include "kernels/ladder/emulated_block.h"
 
 namespace launchgap::kernels::emulated {
 namespace {
 
 constexpr unsigned kDepth = 16;  // of a product
-
-float bfloat_at(const std::byte* at) {
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return Bf16::to(bits);
-}
 
 }  // namespace
 
@@ -67,27 +58,23 @@ TensorMemory::Kind TensorMemory::kind_of(unsigned descriptor, Place place) {
   return kind;
 }
 
-unsigned TensorMemory::ask(unsigned sums,
-                           const OperandInShared& a,
-                           const OperandInShared& b,
-                           unsigned kind,
-                           bool add,
-                           Place place) {
-  Product product{static_cast<unsigned>(++products_asked_), sums, kind_of(kind, place), a, b, add};
+void TensorMemory::ask(unsigned sums,
+                       const OperandInShared& a,
+                       const OperandInShared& b,
+                       unsigned kind,
+                       bool add,
+                       Place place) {
+  const Product product{++asked_for_, sums, kind_of(kind, place), a, b, add};
   check_columns(product.column, product.kind.columns, place);
   std::fill_n(products_of_.begin() + product.column, product.kind.columns, product.number);
-  const unsigned rows = product.kind.rows, columns = product.kind.columns;
+  std::vector<std::size_t> read;
   for (unsigned k = 0; k < kDepth; ++k) {
-    for (unsigned row = 0; row < rows; ++row)
-      current->read_by_product(a.along_depth(row, k), product.number, place);
-    for (unsigned column = 0; column < columns; ++column)
-      current->read_by_product(
-          product.kind.b_along_columns ? b.along_columns(k, column) : b.along_depth(column, k),
-          product.number,
-          place);
+    for (unsigned row = 0; row < product.kind.rows; ++row) read.push_back(a.along_depth(row, k));
+    for (unsigned column = 0; column < product.kind.columns; ++column)
+      read.push_back(product.place_in_b(k, column));
   }
+  current->read_by_product(read, product.number, place);
   pending_.push_back(product);
-  return product.number;
 }
 
 void TensorMemory::compute(unsigned last, const std::byte* shared_memory) {
@@ -97,9 +84,7 @@ void TensorMemory::compute(unsigned last, const std::byte* shared_memory) {
     std::vector<float> right(std::size_t{kDepth} * columns);
     for (unsigned k = 0; k < kDepth; ++k) {
       for (unsigned column = 0; column < columns; ++column)
-        right[k * columns + column] = bfloat_at(
-            shared_memory + (product.kind.b_along_columns ? product.b.along_columns(k, column)
-                                                          : product.b.along_depth(column, k)));
+        right[k * columns + column] = bfloat_at(shared_memory + product.place_in_b(k, column));
     }
     for (unsigned row = 0; row < product.kind.rows; ++row) {
       float* const sums = &values_[std::size_t{row} * kColumns + product.column];

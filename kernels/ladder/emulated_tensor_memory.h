@@ -33,14 +33,15 @@ class TensorMemory {
   void give(unsigned address, unsigned columns, Place place);
   void check_all_given_back() const;
 
-  /// The number of a product that will be computed, from 1 on.
-  unsigned ask(unsigned sums,
-               const OperandInShared& a,
-               const OperandInShared& b,
-               unsigned kind,
-               bool add,
-               Place place);
-  unsigned asked_for() const { return static_cast<unsigned>(products_asked_); }
+  /// A product that will be computed.
+  void ask(unsigned sums,
+           const OperandInShared& a,
+           const OperandInShared& b,
+           unsigned kind,
+           bool add,
+           Place place);
+  /// How many; the number of the last one.
+  unsigned asked_for() const { return asked_for_; }
   /// All up to this one.
   void compute(unsigned last, const std::byte* shared_memory);
 
@@ -63,6 +64,10 @@ class TensorMemory {
     Kind kind;
     OperandInShared a, b;
     bool add;
+
+    std::size_t place_in_b(unsigned k, unsigned of_column) const {
+      return kind.b_along_columns ? b.along_columns(k, of_column) : b.along_depth(of_column, k);
+    }
   };
 
   static Kind kind_of(unsigned descriptor, Place place);
@@ -71,7 +76,7 @@ class TensorMemory {
   unsigned first_ = 0, taken_ = 0;
   std::vector<float> values_;          // of each lane all columns
   std::vector<unsigned> products_of_;  // of each column the last product, 0: none
-  std::size_t products_asked_ = 0;
+  unsigned asked_for_ = 0;
   std::deque<Product> pending_;
 };
 
