@@ -53,15 +53,20 @@ constexpr std::size_t kParameters[] = {sizeof(double*),
                                        sizeof(double),
                                        sizeof(double)};
 
+/// Of each of a thread's beginnings the sum. A number that several begin with is computed once, and
+/// none waits for another.
 template <class Number>
-double chains(unsigned start, unsigned steps, Number factor, Number addend) {
-  double sum = 0;
-  for (unsigned i = 0; i < kMultiplyAddChains; ++i) {
-    auto value = static_cast<Number>(start + i);
-    for (unsigned step = 0; step < steps; ++step) value = value * factor + addend;
-    sum += static_cast<double>(value);
+void add_chains(double (&sums)[kMultiplyAddStarts], unsigned steps, Number factor, Number addend) {
+  constexpr unsigned kNumbers = kMultiplyAddStarts - 1 + kMultiplyAddChains;
+  Number values[kNumbers];
+  for (unsigned i = 0; i < kNumbers; ++i) values[i] = static_cast<Number>(i);
+  for (unsigned step = 0; step < steps; ++step) {
+    for (Number& value : values) value = value * factor + addend;
   }
-  return sum;
+  for (unsigned start = 0; start < kMultiplyAddStarts; ++start) {
+    for (unsigned i = 0; i < kMultiplyAddChains; ++i)
+      sums[start] += static_cast<double>(values[start + i]);
+  }
 }
 
 /// Threads that begin alike end alike, so one of each is computed.
@@ -71,12 +76,11 @@ void multiply_add(void* const* arguments, LaunchShape shape) {
   const int in_double = *static_cast<const int*>(arguments[2]);
   const double factor = *static_cast<const double*>(arguments[3]);
   const double addend = *static_cast<const double*>(arguments[4]);
-  double of_start[kMultiplyAddStarts];
-  for (unsigned start = 0; start < kMultiplyAddStarts; ++start) {
-    of_start[start] =
-        in_double
-            ? chains<double>(start, steps, factor, addend)
-            : chains<float>(start, steps, static_cast<float>(factor), static_cast<float>(addend));
+  double of_start[kMultiplyAddStarts] = {};
+  if (in_double) {
+    add_chains<double>(of_start, steps, factor, addend);
+  } else {
+    add_chains<float>(of_start, steps, static_cast<float>(factor), static_cast<float>(addend));
   }
   for (unsigned thread = 0; thread < shape.blocks * shape.threads; ++thread)
     results[thread] = of_start[thread % kMultiplyAddStarts];
