@@ -10,6 +10,7 @@ import os
 import resource
 import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -84,6 +85,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        # A fake GPU computes for real; what one test's has computed, those of all processes take from here.
+        results = tempfile.TemporaryDirectory(prefix="launchgap-test-results-")
+        config.add_cleanup(results.cleanup)
+        os.environ["LAUNCHGAP_TEST_RESULTS"] = results.name
     config.addinivalue_line(
         "markers",
         "compares_times: what it measures needs a CPU. If it fails while others have them, it is put off, or tried again"

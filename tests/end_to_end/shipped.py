@@ -24,9 +24,6 @@ UNTRACED = ("--trace", "off")
 # Tests that run side by side measure devices of the same names: each process of the tests locks in a folder of its own.
 LOCKS = tempfile.TemporaryDirectory(prefix="launchgap-test-locks-")
 
-# A fake GPU computes for real; what one test's has computed, those of others take from here.
-RESULTS = tempfile.TemporaryDirectory(prefix="launchgap-test-results-")
-
 
 def fake_libraries(real_time=False):
     """What a process needs to run on fake GPUs, and, if not in `real_time`, to wait for them in no time."""
@@ -42,7 +39,8 @@ def environment(node=None, real_time=False, **extra):
     if node is not None:
         env |= fake_libraries(real_time)
         env["LAUNCHGAP_FAKE_NODE"] = str(node)
-        env["LAUNCHGAP_FAKE_RESULTS"] = RESULTS.name
+        if kept := os.environ.get("LAUNCHGAP_TEST_RESULTS"):
+            env["LAUNCHGAP_FAKE_RESULTS"] = kept
     return env | extra
 
 

@@ -50,6 +50,7 @@ def virtual_node(folder, name, kind, gpus, slow=(), faults=()):
         "LAUNCHGAP_LOCK_DIR": locks,
         "LAUNCHGAP_WARM_UP": "off",
         "LD_LIBRARY_PATH": BUILD / "fake_cuda",
+        "LD_PRELOAD": BUILD / "fake_cuda" / "libfake_clock.so",
     }
     return VirtualNode(name, kind, gpus, environment)
 
