@@ -224,7 +224,7 @@ class BlockPlayer : public Player {
   const BlockAllocator* holder() const override { return allocator_.get(); }
   std::uint64_t reserved_bytes() const override { return allocator_->reserved_bytes(); }
   Address address(std::uint32_t place) const { return allocator_->address(blocks_[place]); }
-  std::uint64_t granted_bytes(std::uint32_t place) const {
+  std::uint64_t block_bytes(std::uint32_t place) const {
     return allocator_->granted_bytes(blocks_[place]);
   }
 

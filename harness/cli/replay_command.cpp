@@ -103,7 +103,7 @@ void write_events(Trace& trace,
     table.row(number,
               event,
               allocates ? player.address(place) : 0,
-              allocates ? player.granted_bytes(place) : 0,
+              allocates ? player.block_bytes(place) : 0,
               player.holder()->holding());
   };
   replay(trace, facts, player, options);

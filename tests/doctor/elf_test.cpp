@@ -69,8 +69,8 @@ TEST(ElfFile, SaysWhatAFileIsInstead) {
        "ELF",
        "is a damaged ELF file: its header cannot be read"},
       {"header", elf.substr(0, 60), "is a damaged ELF file"},
-      {"half", elf.substr(0, elf.size() / 2), "is a damaged ELF file"},
-      {"page", elf.substr(0, 4096), "cut off"},
+      // Within what is loaded first, whichever linker made it.
+      {"first", elf.substr(0, 700), "cut off"},
   };
   for (const auto& c : cases) {
     const fs::path path = folder.write(c.name, c.bytes);
@@ -157,8 +157,8 @@ TEST(Printable, ShowsTextOnOneHarmlessLine) {
       {"bad \xff\xc0\x80 bytes", "bad \\xff\\xc0\\x80 bytes"},
       {"cut \xe2\x82", "cut \\xe2\\x82"},
       {"surrogate \xed\xa0\x80", "surrogate \\xed\\xa0\\x80"},
-      {"back\xe2\x80\xaewards",
-       "back\\u202ewards"},  // NOLINT(misc-misleading-bidirectional): meant
+      // NOLINTNEXTLINE(misc-misleading-bidirectional): meant
+      {"back\xe2\x80\xaewards", "back\\u202ewards"},
       {"c1 \xc2\x9b", "c1 \\u009b"},
       {"\xf0\x9f\x9a\x80", "\xf0\x9f\x9a\x80"},
       {"back\\slash", "back\\slash"},

@@ -1,5 +1,6 @@
 """scripts/lint: what it finds, how it says so, and that it is never silent about what it could not look for."""
 
+import argparse
 import importlib.machinery
 import importlib.util
 import os
@@ -98,9 +99,9 @@ def test_a_tool_that_is_missing_is_a_failure_and_hides_no_other(tree, tmp_path):
     (tree / ".venv").unlink()
     done = run(tree, PATH=str(tools))
     assert done.returncode == 3
-    for tool in (lint.CLANG_FORMAT, lint.CLANG_TIDY, lint.SHELLCHECK, lint.RUFF):
+    for tool in (lint.CLANG_FORMAT, lint.GXX, lint.CLANG_TIDY, lint.SHELLCHECK, lint.RUFF):
         assert f"{tool} is not installed; scripts/setup --dev installs it" in done.stderr
-    assert done.stderr.endswith("lint: clang-format, ruff, shellcheck, clang-tidy failed\n")
+    assert done.stderr.endswith("lint: clang-format, ruff, shellcheck, g++, clang-tidy failed\n")
 
 
 @pytest.mark.parametrize("arguments", [["--base", "nowhere"], ["spelling"], ["--all", "--base", "HEAD"]])
@@ -108,14 +109,32 @@ def test_wrong_usage_is_2(tree, arguments):
     assert run(tree, *arguments).returncode == 2
 
 
-# --- which files clang-tidy sees ---
+@pytest.mark.parametrize(
+    "body, said",
+    [("std::string text;\n  return 2;", "std"), ("int unused = 1;\n  return 2;", "unused")],
+    ids=["it includes too little", "a warning"],
+)
+def test_gxx_compiles_each_file_alone(tree, monkeypatch, body, said):
+    source = "harness/core/two.cpp"
+    command = ["g++", "-Wall", "-I.", "-o", "two.o", "-c", source]
+    monkeypatch.chdir(tree)
+    monkeypatch.setattr(lint, "compiled_alone", lambda: {source: command})
+    options = argparse.Namespace(all=True, base=None)
+    lint.check_gxx(options)
+    (tree / source).write_text(f"int two() {{\n  {body}\n}}\n")
+    with pytest.raises(lint.Failure, match=said):
+        lint.check_gxx(options)
+    assert not (tree / "two.o").exists()
+
+
+# --- which files g++ and clang-tidy see ---
 
 KNOWN = ["harness/core/one.cpp", "harness/core/two.cpp"]
 
 
 def chosen(tree, monkeypatch):
     monkeypatch.chdir(tree)
-    return lint.to_tidy(lint.changed_since(), KNOWN)
+    return lint.changed_files(lint.changed_since(), KNOWN)
 
 
 def test_of_a_branch_all_that_it_changed_is_checked(tree, monkeypatch):
@@ -146,10 +165,10 @@ def test_a_header_is_checked_by_one_source_that_includes_it(tree, monkeypatch):
     git(tree, "commit", "-q", "-m", "uno")
     (tree / "harness/core/one.h").write_text("#pragma once\nint one() noexcept;\n")
     monkeypatch.chdir(tree)
-    assert lint.to_tidy("HEAD", ["harness/core/two.cpp", "harness/core/uno.cpp"]) == ["harness/core/two.cpp"]
+    assert lint.changed_files("HEAD", ["harness/core/two.cpp", "harness/core/uno.cpp"]) == ["harness/core/two.cpp"]
 
 
 def test_other_rules_are_for_every_file(tree, monkeypatch):
     (tree / ".clang-tidy").write_text("Checks: '-*,bugprone-*'\n")
     monkeypatch.chdir(tree)
-    assert lint.to_tidy("HEAD", KNOWN) == KNOWN
+    assert lint.changed_files("HEAD", KNOWN) == KNOWN
