@@ -80,7 +80,7 @@ class Answers {
   void write_own(const Json& content) const {
     Json json = new_record("doctor");
     json.update(content);
-    put(json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    put(text_of_json(json, 1) + "\n");
   }
 
  private:

@@ -65,7 +65,7 @@ std::string allocation_table(const SessionData& session) {
 
 /// Where the answer as JSON goes; "-" is standard output, which then has nothing else.
 void write_json(const SessionData& session, const std::string& place) {
-  const std::string text = job_json(session).dump(1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = text_of_json(job_json(session), 1);
   if (place == "-") {
     answer("{}\n", text);
   } else {

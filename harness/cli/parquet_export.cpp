@@ -134,7 +134,7 @@ class ParquetExport {
       summarised.session.id = id;
       write_tables(summarised.table_inputs(), TableUse::session, tables);
     }
-    write_file(tables / "tables.json", describe_tables().dump(1) + "\n");
+    write_file(tables / "tables.json", text_of_json(describe_tables(), 1) + "\n");
     TableFile quantiles(table_called("run_quantiles.csv"), tables / "run_quantiles.csv");
     each_run_with_samples(session, [&](const SessionData& run) { quantiles.add(run); });
     quantiles.out().commit();

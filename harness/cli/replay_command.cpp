@@ -209,7 +209,7 @@ void make_session(const fs::path& folder, const std::vector<std::string>& comman
   session.build = {kBuildType, kCompiler, kGitRevision};
   session.tracing = {"off", ""};
   fs::create_directory(folder / "records");
-  write_file(folder / "session.json", record_to_json(session).dump(1) + "\n");
+  write_file(folder / "session.json", text_of_json(record_to_json(session), 1) + "\n");
 }
 
 /// A place for the replay, before anything is played: a session that there is, or a new one.
@@ -229,7 +229,7 @@ void keep(const ReplayRecord& record, const ReplayCommand& command) {
   fs::path file;
   for (int number = 1; file.empty() || fs::exists(file, failed); ++number)
     file = folder / "replays" / fmt::format("{:03}.json", number);
-  write_file(file, document_of(record).dump() + "\n");
+  write_file(file, text_of_json(document_of(record)) + "\n");
   if (command.no_page) return;
   std::vector<std::unique_ptr<Summarised>> sessions;
   sessions.push_back(std::make_unique<Summarised>(folder));

@@ -197,7 +197,7 @@ ExitCode test(const SelftestCommandOptions& options) {
   const bool stopped = options.processes > 0 && !measure(options, result);
   const auto write = [&](const regression::NightRates* nights) {
     if (!options.json.empty())
-      write_file(options.json, regression::to_json(result, nights).dump(1) + "\n");
+      write_file(options.json, text_of_json(regression::to_json(result, nights), 1) + "\n");
   };
   write(nullptr);
   if (!result.rows.empty()) answer_text(text_of(result));

@@ -185,7 +185,7 @@ void write_plan(const fs::path& folder, const PlanSettings& settings) {
   make_output_folder(folder);
   Json plan = new_record(FleetPlan::kName);
   plan.update(fields_to_json(settings.plan));
-  write_file(folder / "plan.json", plan.dump(1) + "\n");
+  write_file(folder / "plan.json", text_of_json(plan, 1) + "\n");
   write_file(folder / "settings.sh", settings_text(settings));
   for (const char* const name : kScripts) {
     write_file(folder / name, embedded_table(fmt::format("ci/slurm/{}", name)));

@@ -434,8 +434,7 @@ void write_merged(const fs::path& output, const SessionRecord& merged) {
     remove_leftovers(output);
     make_output_folder(output);
   }
-  write_file(output / "session.json",
-             record_to_json(merged).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(output / "session.json", text_of_json(record_to_json(merged), 1) + "\n");
   remove_leftovers(output);
 }
 

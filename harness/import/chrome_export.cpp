@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string json_text(std::string_view text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text_of_json(text);
 }
 
 /// A number as JSON has it: "7", and not "007".

@@ -31,7 +31,7 @@ void read_block(const Json& json, Process& process) {
       if (!column.read(events[i], i == 0 ? kNone : events[i - 1], values[i])) {
         throw Error("\"{}\" has a value that cannot be: {}",
                     column.key,
-                    values[i].is_number() ? values[i].dump() : kind_of(values[i]));
+                    values[i].is_number() ? text_of_json(values[i]) : kind_of(values[i]));
       }
     }
   }

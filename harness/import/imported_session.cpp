@@ -148,9 +148,8 @@ class Import {
       for (const std::string& line : lines_) session_.notes.push_back({"info", line});
       session_.end_utc = utc_now();
       session_.state = "complete";
-      write_file(
-          request_.output / "session.json",
-          record_to_json(session_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+      write_file(request_.output / "session.json",
+                 text_of_json(record_to_json(session_), 1) + "\n");
     } catch (...) {
       remove_import(request_.output);
       throw;

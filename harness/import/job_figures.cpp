@@ -10,12 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include <boost/math/distributions/chi_squared.hpp>
-
 #include "harness/import/call_names.h"
 #include "harness/import/kernel_changes.h"
 #include "harness/import/launch_tail.h"
 #include "harness/import/steps.h"
+#include "harness/stats/distributions.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::recording {
@@ -239,8 +238,7 @@ std::optional<FirstLaunches> first_launches(const Process& process,
   }
   if (firsts.empty()) return std::nullopt;
   found.kernels = firsts.size();
-  const boost::math::chi_squared distribution(2 * static_cast<double>(firsts.size()));
-  found.chance = cdf(complement(distribution, statistic));
+  found.chance = stats::chi_squared_beyond(2 * static_cast<double>(firsts.size()), statistic);
   found.first_p50_ns = *stats::quantile_in_place(firsts, 0.5);
   found.later_p50_ns = *stats::quantile_in_place(laters, 0.5);
   found.next_p50_ns = *stats::quantile_in_place(nexts, 0.5);

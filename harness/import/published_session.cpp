@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 DeviceFacts published_facts(const PublishedGpu& gpu, int index) {
   DeviceFacts facts;
   // As JSON no two GPUs have one text.
-  facts.uuid = "published-" + digest(Json{gpu.name, gpu.cuda, gpu.driver}.dump());
+  facts.uuid = "published-" + digest(text_of_json(Json{gpu.name, gpu.cuda, gpu.driver}));
   facts.name = gpu.name;
   facts.backend = "cuda";
   facts.index = index;
@@ -73,8 +73,7 @@ class PublishedSession {
                        kMostPublishedCases)});
     session_.end_utc = utc_now();
     session_.state = "complete";
-    write_file(folder_ / "session.json",
-               record_to_json(session_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_file(folder_ / "session.json", text_of_json(record_to_json(session_), 1) + "\n");
   }
 
   std::string line() const {

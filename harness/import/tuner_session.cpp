@@ -68,8 +68,7 @@ class TunerSession {
   std::string finish() {
     session_.end_utc = utc_now();
     session_.state = "complete";
-    write_file(request_.output / "session.json",
-               record_to_json(session_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_file(request_.output / "session.json", text_of_json(record_to_json(session_), 1) + "\n");
     return fmt::format("{} of {} on {}, {} failed: nothing was measured here",
                        counted(configurations_, "configuration"),
                        counted(files_.size(), "tuning"),

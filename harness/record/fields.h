@@ -184,7 +184,7 @@ struct Reader {
   Value get(const char* key, const Rule& rule) const {
     auto value = get<Value>(key);
     if (!rule.holds(value))
-      throw Error("\"{}\" is {}, and must be {}", key, json[key].dump(), rule.text());
+      throw Error("\"{}\" is {}, and must be {}", key, text_of_json(json[key]), rule.text());
     return value;
   }
   template <class Value>

@@ -40,6 +40,10 @@ Json parse_json(std::string_view text) {
   }
 }
 
+std::string text_of_json(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string_view kind_of(const Json& value) {
   if (value.is_null()) return "null";
   if (value.is_boolean()) return "true or false";

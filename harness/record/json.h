@@ -29,6 +29,11 @@ inline constexpr int kDeepestJson = 100;
 /// Throws Error that says what is wrong with the text: no JSON, or too deep.
 Json parse_json(std::string_view text);
 
+/// As it is written to files: on one line, or over several with `indent` blanks for each level.
+/// Bytes that are no UTF-8 become U+FFFD. Here, since each source that writes JSON itself takes
+/// longer.
+std::string text_of_json(const Json& json, int indent = -1);
+
 /// "a string", "an array", …
 std::string_view kind_of(const Json& value);
 
@@ -119,11 +124,11 @@ const Json* checked(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return nullptr;
   if (!Type<Value>::holds(*found)) {
-    throw Error(
-        "\"{}\" is {}, and must be {}",
-        key,
-        found->is_structured() || found->is_string() ? std::string(kind_of(*found)) : found->dump(),
-        Type<Value>::name());
+    throw Error("\"{}\" is {}, and must be {}",
+                key,
+                found->is_structured() || found->is_string() ? std::string(kind_of(*found))
+                                                             : text_of_json(*found),
+                Type<Value>::name());
   }
   return &*found;
 }

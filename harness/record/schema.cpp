@@ -58,7 +58,7 @@ Json new_record(std::string_view kind) {
 }
 
 std::string to_line(const Json& record) {
-  return record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of_json(record) + "\n";
 }
 
 std::string utc_now() {

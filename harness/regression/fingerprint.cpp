@@ -24,9 +24,7 @@ void flatten(const std::string& prefix, const Json& value, Fingerprint& fingerpr
     for (const auto& [key, inner] : value.items())
       flatten(prefix.empty() ? key : prefix + "." + key, inner, fingerprint);
   } else {
-    fingerprint[prefix] = value.is_string()
-                              ? value.get<std::string>()
-                              : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    fingerprint[prefix] = value.is_string() ? value.get<std::string>() : text_of_json(value);
   }
 }
 
@@ -41,7 +39,7 @@ Fingerprint fingerprint_from_json(const Json& json) {
 std::string canonical_text(const Fingerprint& fingerprint) {
   Json json = Json::object();
   for (const auto& [key, value] : fingerprint) json[key] = value;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text_of_json(json);
 }
 
 Fingerprint parse_canonical(const std::string& text) {

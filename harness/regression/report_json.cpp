@@ -170,7 +170,7 @@ std::string report_json(const Report& report) {
   json["notes"] = report.notes;
   json["results"] = Json::array();
   for (const Result& result : report.results) json["results"].push_back(result_json(result));
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of_json(json, 1) + "\n";
 }
 
 Json to_json(const Selftest& selftest, const NightRates* nights) {

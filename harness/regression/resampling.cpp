@@ -4,8 +4,6 @@
 #include <random>
 #include <vector>
 
-#include <boost/math/distributions/binomial.hpp>
-
 #include "harness/stats/stats.h"
 
 namespace launchgap::regression {
@@ -121,15 +119,6 @@ double resample_erratic(std::span<const rules::ProcessSpread> processes,
     erratic += rules::judge_spread(a, b).steadiness == Steadiness::erratic;
   }
   return static_cast<double>(erratic) / kComparisons;
-}
-
-stats::Interval binomial_interval(std::size_t successes, std::size_t trials) {
-  using boost::math::binomial;
-  constexpr double kEachSide = 0.025;
-  if (trials == 0) return {0, 1};
-  const auto n = static_cast<double>(trials), k = static_cast<double>(successes);
-  return {binomial::find_lower_bound_on_p(n, k, kEachSide),
-          binomial::find_upper_bound_on_p(n, k, kEachSide)};
 }
 
 int alarms_that_begin(const std::vector<bool>& alarms) {

@@ -42,10 +42,6 @@ double resample_erratic(std::span<const rules::ProcessSpread> processes,
                         std::size_t pairs,
                         std::uint64_t seed);
 
-/// The exact 95 % interval of a probability, of which `successes` of `trials` were seen (Clopper
-/// and Pearson, Biometrika 26 (1934) 404). [0, 1] for no trials.
-stats::Interval binomial_interval(std::size_t successes, std::size_t trials);
-
 // --- The same of the rule of nights, with sessions that vary as those of a history did ---
 
 /// Fewer sessions say too little of how sessions vary.

@@ -17,6 +17,7 @@
 #include "harness/regression/judged_metric.h"
 #include "harness/regression/side.h"
 #include "harness/run/progress.h"
+#include "harness/stats/distributions.h"
 
 namespace launchgap::regression {
 namespace {
@@ -158,7 +159,7 @@ class Test {
         ++row->comparisons;
         row->alarms += found.verdict == Verdict::slower;
         row->erratic += found.steadiness == Steadiness::erratic;
-        row->alarm_interval = binomial_interval(row->alarms, row->comparisons);
+        row->alarm_interval = stats::binomial_interval(row->alarms, row->comparisons);
       }
     }
   }

@@ -6,9 +6,7 @@
 #include <map>
 #include <utility>
 
-#include <boost/math/distributions/fisher_f.hpp>
-#include <boost/math/distributions/students_t.hpp>
-
+#include "harness/stats/distributions.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::rules {
@@ -36,12 +34,11 @@ std::optional<Explained> explained_by_groups(const std::vector<double>& logs,
   }
   const double within = std::max(total - between, 1e-12 * total);
   const double f = (between / (g - 1)) / (within / (n - g));
-  const boost::math::fisher_f distribution(g - 1, n - g);
   // As many ways there are to divide the runs so: the best of them is found by chance once in all.
   double log_ways = std::lgamma(n + 1);
   for (const auto& [text, group] : groups) log_ways -= std::lgamma(group.second + 1);
   return Explained{between / total,
-                   std::max(cdf(complement(distribution, f)), std::exp(-log_ways))};
+                   std::max(stats::f_beyond(g - 1, n - g, f), std::exp(-log_ways))};
 }
 
 /// Places in ascending order, from 1; of equal values their mean.
@@ -72,8 +69,7 @@ std::optional<Explained> explained_by_numbers(const std::vector<double>& logs,
   const double share = std::min(both * both / (own * total), 1.0);
   const double freedom = static_cast<double>(logs.size()) - 2;
   const double t = std::sqrt(freedom * share / std::max(1 - share, 1e-12));
-  const boost::math::students_t distribution(freedom);
-  return Explained{share, 2 * cdf(complement(distribution, t))};
+  return Explained{share, 2 * stats::student_t_beyond(freedom, t)};
 }
 
 }  // namespace

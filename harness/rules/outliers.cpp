@@ -4,8 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include <boost/math/distributions/chi_squared.hpp>
-
+#include "harness/stats/distributions.h"
 #include "harness/stats/moments.h"
 #include "harness/stats/stats.h"
 
@@ -27,7 +26,7 @@ std::optional<double> typical_variance(const std::vector<stats::LogMoments>& lev
   std::vector<double> variances;
   for (const stats::LogMoments& level : levels) {
     if (level.size < 2) continue;
-    const double middle = median(boost::math::chi_squared(level.size - 1));
+    const double middle = stats::chi_squared_quantile(level.size - 1, 0.5);
     variances.push_back(level.squares / middle);
   }
   return stats::median(std::move(variances));

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include <boost/math/distributions/binomial.hpp>
-#include <boost/math/distributions/fisher_f.hpp>
 #include <fmt/format.h>
 
+#include "harness/stats/distributions.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::rules {
@@ -81,9 +80,9 @@ std::optional<SpreadChange> change_between(std::span<const ProcessSpread> a,
   const auto freedom = [](const std::vector<double>& values) {
     return static_cast<double>(values.size() - 1);
   };
-  const double limit = boost::math::quantile(
-      boost::math::fisher_f(freedom(larger ? of_b : of_a), freedom(larger ? of_a : of_b)),
-      1 - (1 - kPairedConfidence) / 2);
+  const double limit = stats::f_quantile(freedom(larger ? of_b : of_a),
+                                         freedom(larger ? of_a : of_b),
+                                         1 - (1 - kPairedConfidence) / 2);
   if (!std::isfinite(ratio) || std::max(sd_a, sd_b) < kLeastSpreadCv || ratio < kLeastSpreadRatio ||
       ratio * ratio < limit)
     return std::nullopt;
@@ -104,8 +103,9 @@ std::optional<SpreadChange> change_of_modes(std::span<const ProcessSpread> a,
   }
   const double ratio = std::max(sum_b / sum_a, sum_a / sum_b);
   if (pairs < kLeastPairs || more == fewer || ratio < kLeastSpreadRatio) return std::nullopt;
-  const boost::math::binomial fair(static_cast<double>(more + fewer), 0.5);
-  const double chance = 2 * boost::math::cdf(fair, static_cast<double>(std::min(more, fewer)));
+  const double chance =
+      2 * stats::binomial_at_most(
+              static_cast<double>(more + fewer), 0.5, static_cast<double>(std::min(more, fewer)));
   if (chance > 1 - kPairedConfidence) return std::nullopt;
   const auto each = static_cast<double>(pairs);
   return SpreadChange{

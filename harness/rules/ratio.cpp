@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/core/text.h"
+#include "harness/stats/distributions.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::rules {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/rules/ratio.h"
+#include "harness/stats/distributions.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::rules {

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include <boost/math/distributions/binomial.hpp>
-
+#include "harness/stats/distributions.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::rules {
@@ -16,8 +15,8 @@ constexpr double kChance = 0.01;
 /// Whether `hits` of `steps` are more than one of n would have by chance, for all n at once.
 bool beyond_chance(std::size_t hits, std::size_t steps, std::size_t n) {
   if (hits == 0 || steps == 0) return false;
-  const boost::math::binomial trials(static_cast<double>(steps), 1.0 / static_cast<double>(n));
-  const double at_least = cdf(complement(trials, static_cast<double>(hits) - 1));
+  const double at_least = stats::binomial_at_least(
+      static_cast<double>(steps), 1.0 / static_cast<double>(n), static_cast<double>(hits));
   return at_least < kChance / static_cast<double>(n);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <regex>
 #include <set>
 
 #include <fmt/format.h>
@@ -31,6 +32,10 @@ double repeats_in(const std::string& text) {
 
 }  // namespace
 
+struct Filter::Expression {
+  std::regex regex;
+};
+
 Filter::Filter(const std::string& expression) : expression_(expression) {
   std::string text = expression;
   const auto too_large = [&](const char* why) {
@@ -45,7 +50,8 @@ Filter::Filter(const std::string& expression) : expression_(expression) {
   }
   try {
     // Without trying one way after the other, of which there may be more than anybody waits for.
-    regex_ = std::regex(text, std::regex::ECMAScript | std::regex_constants::__polynomial);
+    compiled_ = std::make_shared<Expression>(
+        Expression{std::regex(text, std::regex::ECMAScript | std::regex_constants::__polynomial)});
   } catch (const std::regex_error& error) {
     throw UsageError("--filter '{}' is not a regular expression: {}", expression, error.what());
   }
@@ -53,7 +59,7 @@ Filter::Filter(const std::string& expression) : expression_(expression) {
 
 bool Filter::passes(const std::string& case_name) const {
   const std::int64_t begin = now_ns();
-  const bool found = std::regex_search(case_name, regex_);
+  const bool found = std::regex_search(case_name, compiled_->regex);
   spent_ns_ += now_ns() - begin;
   if (spent_ns_ > kMostNs) {
     throw UsageError("--filter '{}' takes too long to be looked for: write it simpler",

@@ -35,8 +35,7 @@ SessionFolder::SessionFolder(fs::path path, SessionRecord record)
 void SessionFolder::write(const char* state, const std::vector<DeviceFacts>& devices) {
   record_.state = state;
   record_.devices = devices;
-  write_file(path_ / "session.json",
-             record_to_json(record_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(path_ / "session.json", text_of_json(record_to_json(record_), 1) + "\n");
 }
 
 void SessionFolder::write_last(const char* state, const std::vector<DeviceFacts>& devices) {

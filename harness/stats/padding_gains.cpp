@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 
+#include "harness/stats/distributions.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::stats {

@@ -4,17 +4,13 @@
 #include <cmath>
 #include <utility>
 
-#include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/tools/roots.hpp>
 
+#include "harness/stats/distributions.h"
 #include "harness/stats/moments.h"
 
 namespace launchgap::stats {
 namespace {
-
-using boost::math::chi_squared;
-using boost::math::fisher_f;
 
 /// What the likelihood knows of the data.
 struct Sufficient {
@@ -124,24 +120,24 @@ Variances reml(const Sufficient& data) {
 }
 
 Interval within_interval(const Sufficient& data) {
-  const chi_squared distribution(data.within_freedom());
-  return {data.within_squares / quantile(complement(distribution, kTail)),
-          data.within_squares / quantile(distribution, kTail)};
+  const double freedom = data.within_freedom();
+  return {data.within_squares / chi_squared_upper(freedom, kTail),
+          data.within_squares / chi_squared_quantile(freedom, kTail)};
 }
 
 /// Wald's interval.
 Interval icc_interval(const Sufficient& data) {
   if (data.between_squares == 0) return {0, 0};
   if (data.within_squares == 0) return {1, 1};
-  const fisher_f distribution(data.between_freedom(), data.within_freedom());
-  const double unit = data.between_freedom() * data.within_squares / data.within_freedom();
+  const double between = data.between_freedom(), within = data.within_freedom();
+  const double unit = between * data.within_squares / within;
   const auto icc_at = [&](double f) {
     const auto excess = [&](double ratio) { return weighted(data, ratio, 1).squares - f * unit; };
     if (excess(0) <= 0) return 0.0;
     const double ratio = root(excess, 0, 2 * data.between_squares / (f * unit));
     return ratio / (1 + ratio);
   };
-  return {icc_at(quantile(complement(distribution, kTail))), icc_at(quantile(distribution, kTail))};
+  return {icc_at(f_upper(between, within, kTail)), icc_at(f_quantile(between, within, kTail))};
 }
 
 struct Node {
@@ -152,16 +148,16 @@ struct Node {
 /// Values of a chi-square variable whose weighted mean, of any smooth function, is the expectation:
 /// the trapezoidal rule over its logarithm between the points that one in a million is beyond. Good
 /// to 1e-5 of a probability, and to 3e-4 with a single degree of freedom.
-std::vector<Node> nodes_of(const chi_squared& distribution) {
+std::vector<Node> nodes_of(double freedom) {
   constexpr double kBeyond = 1e-6;
-  const double low = std::log(quantile(distribution, kBeyond));
-  const double high = std::log(quantile(complement(distribution, kBeyond)));
+  const double low = std::log(chi_squared_quantile(freedom, kBeyond));
+  const double high = std::log(chi_squared_upper(freedom, kBeyond));
   std::vector<Node> nodes(12 + static_cast<std::size_t>(high - low));
   Sum total;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(nodes.size() - 1);
     nodes[i].value = std::exp(std::lerp(low, high, part));
-    nodes[i].weight = nodes[i].value * pdf(distribution, nodes[i].value);
+    nodes[i].weight = nodes[i].value * chi_squared_density(freedom, nodes[i].value);
     total.add(nodes[i].weight);
   }
   for (Node& node : nodes) node.weight /= total.value();
@@ -170,18 +166,18 @@ std::vector<Node> nodes_of(const chi_squared& distribution) {
 
 /// The generalised interval of between².
 Interval between_interval(const Sufficient& data) {
-  const chi_squared u(data.between_freedom());
-  const double largest = data.between_squares / quantile(u, kTail);
+  const double freedom = data.between_freedom();
+  const double largest = data.between_squares / chi_squared_quantile(freedom, kTail);
   if (data.within_squares == 0)
-    return {data.between_squares / quantile(complement(u, kTail)), largest};
-  const std::vector<Node> v = nodes_of(chi_squared(data.within_freedom()));
+    return {data.between_squares / chi_squared_upper(freedom, kTail), largest};
+  const std::vector<Node> v = nodes_of(data.within_freedom());
   const auto between_at = [&](double probability) {
     const auto excess = [&](double between) {
       return sum_of(v,
                     [&](const Node& node) {
                       const double within = data.within_squares / node.value;
                       const double squares = weighted(data, between, within).squares;
-                      return node.weight * cdf(complement(u, squares));
+                      return node.weight * chi_squared_beyond(freedom, squares);
                     }) -
              probability;
     };

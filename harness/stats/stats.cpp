@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <boost/math/distributions/binomial.hpp>
-#include <boost/math/distributions/students_t.hpp>
-
+#include "harness/stats/distributions.h"
 #include "harness/stats/moments.h"
 
 namespace launchgap::stats {
@@ -115,14 +113,11 @@ std::optional<Interval> median_interval(std::span<const double> sorted) {
   if (n < 6) return std::nullopt;
   // The k-th smallest and k-th largest enclose the median unless fewer than k values lie on one
   // side of it: coverage 1 - 2 P(X < k). The largest k with P(X < k) <= 2.5 %.
-  const boost::math::binomial_distribution<double> below(static_cast<double>(n), 0.5);
   std::size_t k = 1;
-  while (k < n / 2 && boost::math::cdf(below, static_cast<double>(k)) <= kTail) ++k;
+  while (k < n / 2 &&
+         binomial_at_most(static_cast<double>(n), 0.5, static_cast<double>(k)) <= kTail)
+    ++k;
   return Interval{sorted[k - 1], sorted[n - k]};
-}
-
-double student_t(double freedom, double tail) {
-  return quantile(complement(boost::math::students_t(freedom), tail));
 }
 
 double welch_reach(const Scatter& a, const Scatter& b, double tail) {

@@ -58,9 +58,6 @@ std::optional<Interval> median_interval(std::span<const double> sorted);
 
 // --- By how much means differ ---
 
-/// Student's t that is exceeded on either side with probability `tail`.
-double student_t(double freedom, double tail);
-
 /// Of values of which no more is known: how many there are, two at least, and their variance.
 struct Scatter {
   double n, variance;

@@ -273,7 +273,7 @@ std::vector<std::string_view> write_tables(const TableInputs& inputs,
   if (use == TableUse::details || use == TableUse::fleet) {
     Json described = describe_tables();
     if (!cut.empty()) described["cut"] = cut;
-    write_file(folder / "tables.json", described.dump(1) + "\n");
+    write_file(folder / "tables.json", text_of_json(described, 1) + "\n");
   }
   return empty;
 }

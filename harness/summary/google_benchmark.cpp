@@ -103,9 +103,7 @@ class Writer {
   std::size_t families() const { return families_; }
 
  private:
-  static std::string text_of(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
+  static std::string text_of(const Json& json) { return text_of_json(json); }
 
   Json new_entry(const std::string& name, const std::string& aggregate, std::size_t repetitions) {
     return {{"name", name + (aggregate.empty() ? "" : "_" + aggregate)},

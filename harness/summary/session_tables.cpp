@@ -226,9 +226,7 @@ Table runs_table() {
         [](Row row) { return row.run.begin_ns; }},
        {"fingerprint",
         "What should be equal for results to be comparable, as JSON.",
-        [](Row row) {
-          return row.run.fingerprint.dump(-1, ' ', false, Json::error_handler_t::replace);
-        }},
+        [](Row row) { return text_of_json(row.run.fingerprint); }},
        {"trace_state",
         "`off` in plain runs, `ok`, or why the run is not traced.",
         [](Row row) { return row.run.trace_state; }},

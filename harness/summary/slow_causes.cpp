@@ -7,11 +7,10 @@
 #include <tuple>
 #include <utility>
 
-#include <boost/math/distributions/binomial.hpp>
-
 #include "harness/core/plan.h"
 #include "harness/measure/telemetry.h"
 #include "harness/measure/thread_watch.h"
+#include "harness/stats/distributions.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/table_makers.h"
 
@@ -287,8 +286,7 @@ EventRule::EventRule(std::span<const WatchedSample* const> slow, const ThreadEve
     // Of those that it does not explain, as many have it by chance as usual samples do.
     const double by_chance = rate * (n - having) / (1 - rate);
     if (by_chance > kMostByChance * having) continue;
-    const boost::math::binomial none_explained(n, rate);
-    if (cdf(complement(none_explained, having - 1)) <= kMostIfNone) counting_.push_back(event);
+    if (stats::binomial_at_least(n, rate, having) <= kMostIfNone) counting_.push_back(event);
   }
 }
 

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include <boost/math/distributions/binomial.hpp>
-
+#include "harness/stats/distributions.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap {
 
 double chance_of_slowest(std::size_t ranks, std::size_t steps, std::size_t slowest) {
   if (slowest == 0) return 1;
-  const boost::math::binomial distribution(static_cast<double>(steps),
-                                           1 / static_cast<double>(ranks));
-  const double one = cdf(complement(distribution, static_cast<double>(slowest) - 1));
+  const double one = stats::binomial_at_least(
+      static_cast<double>(steps), 1 / static_cast<double>(ranks), static_cast<double>(slowest));
   return std::min(1.0, one * static_cast<double>(ranks));
 }
 

@@ -54,7 +54,7 @@ class Block {
       Thread& thread = threads_[i];
       thread.clock.assign(clocks(), 0);
       thread.clock[i] = 1;
-      thread.stack = std::make_unique<std::byte[]>(kStackBytes);
+      thread.stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
       getcontext(&thread.context);
       thread.context.uc_stack.ss_sp = thread.stack.get();
       thread.context.uc_stack.ss_size = kStackBytes;
@@ -329,7 +329,13 @@ class Block {
     ready_[running_ / kWarpSize] &= ~(1u << running_ % kWarpSize);
   }
   /// Others have their turn, also where this thread could go on.
-  void leave() { swapcontext(&own().context, &scheduler_); }
+  void leave() {
+    const unsigned left = running_;
+    const std::optional<unsigned> next = choose_or_deliver();
+    if (next == left) return;
+    running_ = next.value_or(left);
+    swapcontext(&threads_[left].context, next ? &threads_[*next].context : &scheduler_);
+  }
 
   Mbarrier& mbarrier_at(void* at, Place place) {
     const auto found = mbarriers_.find(at);
@@ -393,15 +399,16 @@ class Block {
   }
 
   std::optional<unsigned> choose() {
-    std::vector<unsigned> warps;
+    std::array<unsigned, kMostWarps> warps;
+    std::size_t count = 0;
     for (unsigned warp = 0; warp < ready_.size(); ++warp) {
-      if (ready_[warp] != 0) warps.push_back(warp);
+      if (ready_[warp] != 0) warps[count++] = warp;
     }
-    if (warps.empty()) return std::nullopt;
+    if (count == 0) return std::nullopt;
     // One warp well ahead, until it waits or another is.
     if (random_() % 256 == 0) favoured_ = static_cast<unsigned>(random_() % ready_.size());
     const unsigned warp =
-        ready_[favoured_] != 0 && random_() % 8 != 0 ? favoured_ : warps[random_() % warps.size()];
+        ready_[favoured_] != 0 && random_() % 8 != 0 ? favoured_ : warps[random_() % count];
     unsigned lanes = ready_[warp];
     for (auto skip = random_() % static_cast<unsigned>(std::popcount(lanes)); skip > 0; --skip)
       lanes &= lanes - 1;

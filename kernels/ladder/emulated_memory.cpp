@@ -16,9 +16,7 @@ constexpr std::size_t kBanks = 32, kBankBytes = 4;
 std::byte* aligned_memory() {
   constexpr std::size_t kRounded =
       (kSharedBytes + kVariableAlignment - 1) / kVariableAlignment * kVariableAlignment;
-  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(kVariableAlignment, kRounded));
-  std::memset(memory, 0xFF, kRounded);  // NaN
-  return memory;
+  return static_cast<std::byte*>(std::aligned_alloc(kVariableAlignment, kRounded));
 }
 
 }  // namespace
@@ -46,6 +44,7 @@ void* SharedMemory::variable(const void* which, std::size_t bytes) {
     used_ += (bytes + kVariableAlignment - 1) / kVariableAlignment * kVariableAlignment;
     if (used_ > kSharedBytes) fail("{} bytes of shared memory are more than a block has", used_);
     cells_.resize(used_ / kCellBytes);
+    std::memset(memory_.get() + found->second, 0xFF, used_ - found->second);  // NaN
   }
   return memory_.get() + found->second;
 }

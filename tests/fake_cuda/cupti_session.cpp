@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "tests/random.h"
+
 namespace launchgap::fake {
 
 using namespace cupti::abi;
@@ -388,7 +390,7 @@ Spoilt Session::draw_fault(long long number, double begin_ns) {
   const double share = burst ? description_.start_burst->share : description_.impossible_share;
   if (share <= 0) return Spoilt::no;
   const std::lock_guard lock(mutex_);
-  if (std::uniform_real_distribution<>()(random_) >= share) return Spoilt::no;
+  if (uniform(random_) >= share) return Spoilt::no;
   const auto which = static_cast<std::size_t>(random_() % (burst ? 4 : 3));
   return which == std::size(kInTurn) ? Spoilt::lost : kInTurn[which];
 }
@@ -406,7 +408,7 @@ bool Session::in_start_burst(double begin_ns) {
 double Session::draw_clock_error(double begin_ns) {
   const std::lock_guard lock(mutex_);
   const double since_flush_ns = std::max(0.0, begin_ns - flushed_ns_);
-  return std::normal_distribution<>(0, description_.gpu_clock->sd_ns)(random_) +
+  return description_.gpu_clock->sd_ns * normal(random_) +
          description_.gpu_clock->drift_ppm * 1e-6 * since_flush_ns;
 }
 

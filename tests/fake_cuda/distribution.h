@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/random.h"
+
 namespace launchgap::fake {
 
 /// Draws nanoseconds, never negative.
@@ -27,9 +29,9 @@ struct Distribution {
       case Kind::constant:
         return location;
       case Kind::normal:
-        return std::max(0.0, std::normal_distribution<>(location, spread)(random));
+        return std::max(0.0, location + spread * normal(random));
       case Kind::lognormal:
-        return location * std::exp(spread * std::normal_distribution<>()(random));
+        return location * std::exp(spread * normal(random));
       case Kind::mixture:
         return parts[std::discrete_distribution<std::size_t>(weights.begin(),
                                                              weights.end())(random)](random);

@@ -10,6 +10,7 @@
 
 #include "tests/fake_cuda/device_nodes.h"
 #include "tests/fake_cuda/visible_devices.h"
+#include "tests/random.h"
 
 namespace launchgap::fake {
 namespace {
@@ -57,7 +58,7 @@ Context::Context(const DeviceDescription& its_description,
       ordinal(its_ordinal),
       random(seed),
       random_at_times(~seed),
-      factor(std::exp(description.process_factor_sigma * std::normal_distribution<>()(random))),
+      factor(std::exp(description.process_factor_sigma * normal(random))),
       results(addresses) {}
 
 Timeline* Context::find(abi::Stream stream) {

@@ -71,22 +71,5 @@ TEST(Resampling, FindsTheRateOfErratic) {
   EXPECT_EQ(resample_erratic(std::span(two).first(1), 8, 1), 0);
 }
 
-TEST(Resampling, HasTheExactBinomialInterval) {
-  // scipy.stats.binomtest(k, n).proportion_ci(0.95, "exact")
-  struct Row {
-    std::size_t successes, trials;
-    double low, high;
-  };
-  for (const Row& row : {Row{0, 400, 0, 0.009179804583673406},
-                         Row{2, 400, 0.000606097809315731, 0.01794414460558558},
-                         Row{20, 20, 0.8315665, 1},
-                         Row{18, 20, 0.6830173, 0.9876515}}) {
-    const stats::Interval found = binomial_interval(row.successes, row.trials);
-    EXPECT_NEAR(found.low, row.low, 1e-6);
-    EXPECT_NEAR(found.high, row.high, 1e-6);
-  }
-  EXPECT_EQ(binomial_interval(0, 0).high, 1);
-}
-
 }  // namespace
 }  // namespace launchgap::regression

@@ -9,6 +9,7 @@
 #include <boost/math/distributions/poisson.hpp>
 
 #include "harness/regression/resampling.h"
+#include "tests/random.h"
 
 namespace launchgap::regression {
 namespace {
@@ -18,13 +19,6 @@ constexpr double kBetweenNights = 0.01, kBetweenRuns = 0.005, kWithinRun = 0.01;
 constexpr int kProcesses = 3, kSamplesOfEach = 15;
 
 using Levels = std::function<std::vector<double>(Random&)>;
-
-double normal(Random& random) {
-  return std::normal_distribution<double>()(random);
-}
-double uniform(Random& random) {
-  return std::uniform_real_distribution<double>()(random);
-}
 
 /// A series made night after night: `next` keeps what it must know of the nights before.
 template <class Next>
