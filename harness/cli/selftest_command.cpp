@@ -190,7 +190,7 @@ ExitCode test(const SelftestCommandOptions& options) {
   std::unique_ptr<regression::History> history;
   if (!options.history.empty()) {
     using Use = regression::History::Use;
-    regression::History(options.history, Use::read);  // one that is not there is not made
+    { const regression::History there(options.history, Use::read); }  // what is not is not made
     history = std::make_unique<regression::History>(options.history, Use::write);
   }
   Selftest result;

@@ -125,7 +125,9 @@ def run(arguments: list[str]) -> int:
 
 
 def main() -> int:
-    return PROGRAM.main(run)
+    code = PROGRAM.main(run)
+    gc.freeze()  # else Python looks through all of it for garbage once more, to end
+    return code
 
 
 if __name__ == "__main__":

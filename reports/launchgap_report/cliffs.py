@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from .figures import GRID, PAPER, WIDTH, canvas, colour_of, marker_of, nice_ticks, place_axes
+from .figures import PAPER, WIDTH, canvas, colour_of, marker_of, nice_ticks, place_axes, rules, upright
 from .plots import Drawing, Drawn, Table
 from .svg import to_markup
 from .tables import Record
@@ -79,13 +79,12 @@ def _figure(series: Series, several: bool, identifier: str) -> Drawn:
     axes.set_yticks(ticks, [f"{t:g}×" for t in ticks])
     shown = nice_ticks(xs[0], xs[-1], 6)
     axes.set_xticks(shown, [f"{x:.0f}" for x in shown])
-    for tick in ticks:
-        axes.axhline(tick, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, ys=ticks)
     colour = colour_of(0)
-    axes.axhline(LEAST, color=colour, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1)
+    rules(axes, ys=[LEAST], color=colour, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1)
     for x, row in zip(xs, rows, strict=True):
         if row["verdict"] == "cliff" and row.get("gain_lower") is not None:
-            axes.vlines([x], [row.get("gain_lower")], [row.get("gain_upper")], color=colour, linewidth=4, alpha=0.35)
+            upright(axes, [x], [row.get("gain_lower")], [row.get("gain_upper")], color=colour, linewidth=4, alpha=0.35)
     for is_cliff in (False, True):
         chosen = [i for i, row in enumerate(rows) if (row["verdict"] == "cliff") is is_cliff]
         if not chosen:

@@ -12,7 +12,9 @@ import math
 import os
 import tempfile
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -24,11 +26,16 @@ if not os.access(os.environ.get("MPLCONFIGDIR", os.path.expanduser("~/.config"))
 logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 import matplotlib  # noqa: E402  (after the lines above, which must come first)
+import matplotlib.artist  # noqa: E402
 
 matplotlib.use("svg")
+# It lists the properties of each artist for its documentation, which takes a fifth of the time of all imports.
+matplotlib.artist.kwdoc = lambda artist: ""
 
 from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.collections import LineCollection  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
 
 from .svg import COLOURS, SERIES, to_markup  # noqa: E402
 
@@ -88,16 +95,68 @@ class Series:
     dashed: bool = False
 
 
-def canvas(height: float) -> Figure:
+@functools.cache
+def _sheet() -> Figure:
     # 72 dots per inch: one point of matplotlib is one unit of the SVG.
-    return Figure(figsize=(WIDTH / 72, height / 72), dpi=72)
+    return Figure(dpi=72)
+
+
+def canvas(height: float, width: float = WIDTH) -> Figure:
+    """An empty figure: always the same, so one is drawn at a time.
+
+    To make axes takes as long as to fill them, so those of the figure before are emptied and kept."""
+    figure = _sheet()
+    for axes in figure.axes:
+        axes.set_visible(False)
+    for text in list(figure.texts):
+        text.remove()
+    figure.set_size_inches(width / 72, height / 72)
+    return figure
 
 
 def place_axes(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    full = figure.get_figheight() * 72
-    axes = figure.add_axes((left / WIDTH, 1 - (top + height) / full, width / WIDTH, height / full))
-    axes.patch.set_visible(False)
+    """Linear, from 0 to 1."""
+    wide, full = figure.get_size_inches() * 72
+    place = (left / wide, 1 - (top + height) / full, width / wide, height / full)
+    axes = next((spare for spare in figure.axes if not spare.get_visible()), None)
+    if axes is None:
+        axes = figure.add_axes(place)
+        axes.patch.set_visible(False)
+    else:
+        axes.set_visible(True)
+        axes.set_position(place)
+        _empty(axes)
     return axes
+
+
+def _empty(axes: Axes) -> None:
+    """As new."""
+    for artist in (*axes.lines, *axes.collections, *axes.patches, *axes.texts):
+        artist.remove()
+    axes.set_axis_on()
+    axes.spines["bottom"].set_visible(True)
+    axes.set_prop_cycle(None)
+    axes.set(xscale="linear", yscale="linear", xlim=(0, 1), ylim=(0, 1))
+
+
+def rules(axes: Axes, *, xs: Iterable[float] = (), ys: Iterable[float] = (), **style: Any) -> None:
+    """Lines through all of the plot, as those of a grid. `Axes.axvline` would think about limits too, which are given."""
+    style = {"color": GRID, "linewidth": 0.8, "zorder": 0} | style
+    for x in xs:
+        axes.add_artist(Line2D([x, x], [0, 1], transform=axes.get_xaxis_transform("grid"), **style))
+    for y in ys:
+        axes.add_artist(Line2D([0, 1], [y, y], transform=axes.get_yaxis_transform("grid"), **style))
+
+
+def across(axes: Axes, ys: Iterable[float], lows: Iterable[float], highs: Iterable[float], **style: Any) -> None:
+    """A bar from `low` to `high` at each `y`; as `Axes.hlines`, without a thought about limits."""
+    bars = [((low, y), (high, y)) for y, low, high in zip(ys, lows, highs, strict=True)]
+    axes.add_collection(LineCollection(bars, **style), autolim=False)
+
+
+def upright(axes: Axes, xs: Iterable[float], lows: Iterable[float], highs: Iterable[float], **style: Any) -> None:
+    bars = [((x, low), (x, high)) for x, low, high in zip(xs, lows, highs, strict=True)]
+    axes.add_collection(LineCollection(bars, **style), autolim=False)
 
 
 def colour_of(slot: int) -> str:
@@ -115,7 +174,7 @@ def series_key(slot: int, identifier: str) -> Markup:
 
 @functools.cache
 def _series_key(slot: int) -> Markup:
-    figure, axes = _key()
+    figure, axes = key_canvas()
     colour, marker = colour_of(slot), marker_of(slot)
     axes.plot([0, 22], [6, 6], color=colour, linewidth=1.6)
     axes.plot([11], [6], color=colour, marker=marker, markersize=6, markeredgewidth=0)
@@ -129,8 +188,8 @@ def swatch(colour: str, identifier: str, hatched: bool = False) -> Markup:
 
 @functools.cache
 def _swatch(colour: str, hatched: bool) -> Markup:
-    figure, axes = _key()
-    axes.hlines(6, 1, 21, color=colour, linewidth=10)
+    figure, axes = key_canvas()
+    across(axes, [6], [1], [21], color=colour, linewidth=10)
     if hatched:
         hatch(axes, 1, 21, 6, 10)
     return to_markup(figure, _ANY_KEY, "")
@@ -139,9 +198,10 @@ def _swatch(colour: str, hatched: bool) -> Markup:
 _ANY_KEY = "key-of-a-legend"
 
 
-def _key() -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(22 / 72, 12 / 72), dpi=72)
-    axes = figure.add_axes((0, 0, 1, 1))
+def key_canvas() -> tuple[Figure, Axes]:
+    """For a mark of a legend: 22 by 12."""
+    figure = canvas(12, 22)
+    axes = place_axes(figure, 0, 0, 22, 12)
     axes.set_axis_off()
     axes.set(xlim=(0, 22), ylim=(0, 12))
     return figure, axes
@@ -228,8 +288,7 @@ def lines(
     axes.set_xticks(shown, [tick_text(x, x_unit) if x_unit else f"{x:g}" for x in shown])
     axes.set_yticks([], minor=True)
     axes.set_xticks([], minor=True)
-    for tick in ticks:
-        axes.axhline(tick, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, ys=ticks)
     for one in series:
         _draw_series(axes, one)
     _label_ends(axes, series, height - 40)
@@ -241,7 +300,8 @@ def _draw_series(axes: Axes, series: Series) -> None:
     colour = colour_of(series.slot)
     bars = [p for p in points if p.low is not None and p.high is not None and p.low > 0]
     if bars:
-        axes.vlines(
+        upright(
+            axes,
             [p.x for p in bars],
             [p.low for p in bars],
             [p.high for p in bars],
@@ -344,10 +404,9 @@ def dots(
     ticks = log_ticks(low, high, 4)
     axes.set_xticks(ticks, [f"{t:g}×" if ratio else tick_text(t, unit) for t in ticks])
     axes.set_xticks([], minor=True)
-    for tick in ticks:
-        axes.axvline(tick, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, xs=ticks)
     if ratio:
-        axes.axvline(1, color=INK, linewidth=1.2, zorder=1)
+        rules(axes, xs=[1], color=INK, linewidth=1.2, zorder=1)
         for x, text, side in ((0, "← slower", "left"), (1, "faster →", "right")):
             axes.annotate(
                 text,
@@ -359,12 +418,12 @@ def dots(
                 annotation_clip=False,
             )
     for i, row in enumerate(rows):
-        axes.axhline(-i, color=GRID, linewidth=0.6, zorder=0)
+        rules(axes, ys=[-i], linewidth=0.6)
         row_text(axes, -8, -i, shorten(row.label, 24 if ratio else 20), side="right")
         for slot, point, hollow in row.points:
             colour = colour_of(slot)
             if point.low is not None and point.high is not None:
-                axes.hlines(-i, point.low, point.high, color=colour, linewidth=5, alpha=0.35, clip_on=False)
+                across(axes, [-i], [point.low], [point.high], color=colour, linewidth=5, alpha=0.35, clip_on=False)
             axes.plot(
                 [point.x],
                 [-i],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup, escape
 
-from .figures import CORE, GRID, INK, MUTED, WIDTH, canvas, colour_of, place_axes
+from .figures import CORE, INK, MUTED, WIDTH, across, canvas, colour_of, place_axes, rules
 from .svg import to_markup
 from .text import NBSP, count, scale_for, shorten, significant
 
@@ -129,11 +129,11 @@ def shares(parts: list[tuple[str, float | None]], identifier: str, label: str) -
     axes.set_ylim(0, 1)
     axes.set_yticks([])
     axes.set_xticks([])
-    axes.axhline(0.5, color=GRID, linewidth=0.6)
+    rules(axes, ys=[0.5], linewidth=0.6, zorder=2)
     begin = 0.0
     for slot, (_, share) in enumerate(parts):
         if share:
-            axes.hlines(0.5, begin, begin + share, color=colour_of(slot), linewidth=12)
+            across(axes, [0.5], [begin], [begin + share], color=colour_of(slot), linewidth=12)
             begin += share
     return to_markup(figure, identifier, label)
 

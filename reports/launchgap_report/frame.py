@@ -20,7 +20,12 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def _template(name: str) -> Template:
     """It takes longer to compile than to fill."""
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        optimized=False,  # it would compile for longer than it saves where a template is filled once
     )
     environment.filters.update(count=count, breakable=breakable, marked=marked)
     return environment.get_template(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from .figures import GRID, INK, MUTED, WIDTH, Axes, canvas, colour_of, marker_of, place_axes, row_text
+from .figures import INK, MUTED, WIDTH, Axes, across, canvas, colour_of, marker_of, place_axes, row_text, rules
 from .svg import to_markup
 from .text import shorten
 
@@ -58,11 +58,11 @@ def intervals(
     axes.set_yticks([])
     _ticks_apart(axes, ticks, log)
     if low < 0 < high:
-        axes.axvline(0, color=INK, linewidth=1.2, zorder=1)
+        rules(axes, xs=[0], color=INK, linewidth=1.2, zorder=1)
     y = 0.0
     for i, row in enumerate(rows):
         if i:
-            axes.axhline(y, color=GRID, linewidth=0.6, zorder=0)
+            rules(axes, ys=[y], linewidth=0.6)
         y += gap / 2
         if above:
             row_text(axes, 4 - beside, y + line / 2, shorten(row.label, 48))
@@ -89,8 +89,7 @@ def _ticks_apart(axes: Axes, ticks: list[tuple[float, str]], log: bool) -> None:
             last = at
     axes.set_xticks([v for v, _ in kept], [t for _, t in kept])
     axes.set_xticks([], minor=True)
-    for value, _ in kept:
-        axes.axvline(value, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, xs=[v for v, _ in kept])
 
 
 def _draw_mark(axes: Axes, mark: Mark, y: float, limits: tuple[float, float], behind: float) -> None:
@@ -99,7 +98,7 @@ def _draw_mark(axes: Axes, mark: Mark, y: float, limits: tuple[float, float], be
     if mark.low is not None and mark.high is not None:
         ends = [min(max(v, low), high) for v in (mark.low, mark.high)]
         if ends[0] < ends[1]:
-            axes.hlines(y, *ends, color=colour, linewidth=5, alpha=0.35, clip_on=False, zorder=2)
+            across(axes, [y], ends[:1], ends[1:], color=colour, linewidth=5, alpha=0.35, clip_on=False, zorder=2)
     marker = "<" if mark.value < low else ">" if mark.value > high else marker_of(mark.slot)
     axes.plot(
         [min(max(mark.value, low), high)],

@@ -12,16 +12,16 @@ from markupsafe import Markup
 from .figures import (
     BAND,
     CORE,
-    GRID,
     MUTED,
     PAPER,
     WIDTH,
     Axes,
-    Figure,
     canvas,
     colour_of,
+    key_canvas,
     nice_ticks,
     place_axes,
+    rules,
     tick_text,
 )
 from .plots import Drawing, Drawn, Group, Key, Table
@@ -143,11 +143,10 @@ def _figure(rows: list[Record], unit: str, changes: list[int], identifier: str, 
     axes.set(xlim=(-0.7, len(rows) - 0.3), ylim=(least - margin, largest + margin))
     ticks = nice_ticks(least - margin, largest + margin, 4)
     axes.set_yticks(ticks, [tick_text(t, unit) for t in ticks])
-    for tick in ticks:
-        axes.axhline(tick, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, ys=ticks)
     _band(axes, rows)
     for mark, at in zip(_marks(), changes, strict=False):
-        axes.axvline(at - 0.5, color=MUTED, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
+        rules(axes, xs=[at - 0.5], color=MUTED, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
         axes.annotate(
             mark, (at - 0.5, HEIGHT + 4), xycoords=("data", "axes points"), ha="center", color=MUTED, annotation_clip=False
         )
@@ -197,17 +196,9 @@ def _keys(drawing: Drawing) -> list[Key]:
     words = {"counted": "a night", "grave": "suspect", "slower": "slower", "left out": "invalid, does not count"}
     keys = []
     for kind, text in words.items():
-        figure, axes = _mark_canvas()
+        figure, axes = key_canvas()
         _points(axes, [(11, 6)], kind, 5)
         keys.append(Key(to_markup(figure, drawing.id(), ""), text))
-    figure, axes = _mark_canvas()
+    figure, axes = key_canvas()
     axes.fill_between([0, 22], [2, 2], [10, 10], color=BAND, alpha=0.35, linewidth=0)
     return [*keys, Key(to_markup(figure, drawing.id(), ""), "no hit, by the nights before")]
-
-
-def _mark_canvas() -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(22 / 72, 12 / 72), dpi=72)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set(xlim=(0, 22), ylim=(0, 12))
-    return figure, axes

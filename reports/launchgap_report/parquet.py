@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
@@ -241,6 +241,12 @@ class Places:
         return PlacesOfTable(self, keys, days)
 
 
+def _as_arrow(values: np.ndarray) -> pa.Array:
+    """As `pa.array`, which like `to_numpy` imports pandas where there is one; that takes longer than a small session."""
+    kind, data = (pa.bool_(), np.packbits(values, bitorder="little")) if values.dtype == bool else (pa.int64(), values)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(data)])
+
+
 @dataclass
 class PlacesOfTable:
     session: Places
@@ -254,16 +260,17 @@ class PlacesOfTable:
         changes = np.arange(len(batch)) == 0
         columns = [batch.column(key).combine_chunks() for key in self.keys]
         for column in columns:
-            codes = (column.indices if pa.types.is_dictionary(column.type) else column).fill_null(-1).to_numpy()
+            values = column.indices if pa.types.is_dictionary(column.type) else column
+            codes = np.from_dlpack(values.dictionary_encode("encode").indices)
             changes[1:] |= codes[1:] != codes[:-1]
         starts = np.flatnonzero(changes)
-        cells = [column.take(pa.array(starts)).to_pylist() for column in columns]
+        cells = [column.take(_as_arrow(starts)).to_pylist() for column in columns]
         places = [self._place(run) for run in (zip(*cells, strict=True) if cells else [()])]
         numbers = [self.numbers.setdefault(place, len(self.numbers)) for place in places]
         of_rows = np.repeat(numbers, np.diff(starts, append=len(batch)))
         here = dict(zip(places, numbers, strict=True))
         for place, number in here.items():
-            yield place, batch if len(here) == 1 else batch.filter(pa.array(of_rows == number))
+            yield place, batch if len(here) == 1 else batch.filter(_as_arrow(of_rows == number))
 
     def _place(self, run: tuple[Any, ...]) -> Place:
         named = dict(zip(self.keys, run, strict=True))
@@ -454,5 +461,15 @@ def main() -> int:
     return PROGRAM.main(run)
 
 
+def leave(code: int) -> NoReturn:
+    """Ends without what C++ undoes at an exit: one of Arrow's threads may be about to begin or to end just then, and the
+    process would be aborted. All is written and closed by now."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -8,15 +8,16 @@ from markupsafe import Markup
 
 from .details import is_idle_null, own_first, split_case
 from .figures import (
-    GRID,
     MUTED,
     WIDTH,
+    across,
     canvas,
     colour_of,
     hatch,
     nice_ticks,
     place_axes,
     row_text,
+    rules,
     swatch,
     tick_text,
 )
@@ -107,12 +108,11 @@ def _draw(bars: list[Bar], longest: float, identifier: str, label: str) -> Marku
     axes.set_yticks([])
     ticks = [t for t in nice_ticks(0, longest, 4) if t < longest * 0.97]
     axes.set_xticks(ticks, [tick_text(t, "ns") for t in ticks])
-    for tick in ticks:
-        axes.axvline(tick, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, xs=ticks)
     for i, bar in enumerate(bars):
         left = 0.0
         for slot, length in enumerate(bar.lengths):
-            axes.hlines(-i, left, left + length, color=colour_of(slot), linewidth=thick)
+            across(axes, [-i], [left], [left + length], color=colour_of(slot), linewidth=thick)
             left += length
         covered = min(bar.overhead or 0, sum(bar.lengths[:2]))
         if covered > longest / 200:

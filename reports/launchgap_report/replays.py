@@ -8,7 +8,22 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from .figures import BAND, CORE, GRID, INK, TAIL, WIDTH, Axes, canvas, colour_of, nice_ticks, place_axes, row_text, swatch
+from .figures import (
+    BAND,
+    CORE,
+    INK,
+    TAIL,
+    WIDTH,
+    Axes,
+    across,
+    canvas,
+    colour_of,
+    nice_ticks,
+    place_axes,
+    row_text,
+    rules,
+    swatch,
+)
 from .plots import Drawing, Drawn, Group, Key, Table
 from .session import Session
 from .svg import to_markup
@@ -131,10 +146,10 @@ def _needs(drawing: Drawing, rows: list[Record]) -> Drawn:
     axes.set_yticks([])
     axes.set_xticks([0, 1], ["0", "most live"])
     for i, (row, ratio) in enumerate(zip(rows, ratios, strict=True)):
-        axes.hlines(-i, 0, ratio, color=CORE, linewidth=11)
+        across(axes, [-i], [0], [ratio], color=CORE, linewidth=11)
         row_text(axes, -8, -i, row["allocator"], "right")
         row_text(axes, WIDTH - left - 58, -i, f"{100 * (ratio - 1):+.1f}\u00a0%", "left")
-    axes.axvline(1, color=INK, linewidth=1.2)
+    rules(axes, xs=[1], color=INK, linewidth=1.2, zorder=2)
     words = "; ".join(f"{r['allocator']} {gib(r.get('c_min_bytes'))}" for r in rows)
     return Drawn("", to_markup(figure, drawing.id(), f"The least memory of each allocator: {words}"))
 
@@ -172,8 +187,8 @@ def _course(drawing: Drawing, row: Record, moments: list[Record]) -> Drawn:
 def _bytes_axis(axes: Axes, top: float) -> None:
     """Round numbers of the unit that the largest value has."""
     unit = 2.0 ** (10 * min(4, int(math.log2(max(top, 1)) // 10)))
-    for tick in (ticks := [t * unit for t in nice_ticks(0, top / unit, 3)]):
-        axes.axhline(tick, color=GRID, linewidth=0.8, zorder=0)
+    ticks = [t * unit for t in nice_ticks(0, top / unit, 3)]
+    rules(axes, ys=ticks)
     axes.set_yticks(ticks, [gib(t) if t else "0" for t in ticks])
 
 

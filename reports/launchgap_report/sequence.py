@@ -15,16 +15,16 @@ from .details import HELD, SHOWN, Block, Reading, own_first
 from .figures import (
     BAND,
     CORE,
-    GRID,
     MUTED,
     TAIL,
     WIDTH,
     Axes,
-    Figure,
     canvas,
+    key_canvas,
     log_ticks,
     nice_ticks,
     place_axes,
+    rules,
     tick_text,
 )
 from .plots import Drawing, Drawn, Group, Key
@@ -120,10 +120,7 @@ def _draw(drawing: Drawing, device: Device, case: str, blocks: list[Block], begi
 
 def _mark(identifier: str, dot: bool) -> Markup:
     """A mark of the figure alone, for the legend."""
-    figure = Figure(figsize=(22 / 72, 12 / 72), dpi=72)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set(xlim=(0, 22), ylim=(0, 12))
+    figure, axes = key_canvas()
     if dot:
         _dots(axes, [(11, 6)], CORE, 5)
     else:
@@ -309,8 +306,7 @@ def _round_trips(axes: Axes, runs: list[Run], most: int) -> None:
     axes.set_ylim(*limits)
     axes.set_yticks(ticks, [tick_text(t, "ns") for t in ticks])
     axes.set_yticks([], minor=True)
-    for tick in ticks:
-        axes.axhline(tick, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, ys=ticks)
     axes.plot(
         [v for x, _, _ in tails for v in (x, x, math.nan)],
         [v for _, low, high in tails for v in (low, high, math.nan)],

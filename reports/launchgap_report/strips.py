@@ -10,19 +10,21 @@ from markupsafe import Markup
 from .figures import (
     BAND,
     CORE,
-    GRID,
     INK,
     MUTED,
     PAPER,
     TAIL,
     WIDTH,
     Axes,
+    across,
     canvas,
     log_ticks,
     nice_ticks,
     place_axes,
     row_text,
+    rules,
     tick_text,
+    upright,
 )
 from .svg import to_markup
 from .tables import Record
@@ -56,8 +58,7 @@ def _time_axis(axes: Axes, low: float, high: float, unit: str, log: bool, most: 
             ticks.append(tick)
     axes.set_xticks(ticks, [tick_text(t, unit) for t in ticks])
     axes.set_xticks([], minor=True)
-    for tick in ticks:
-        axes.axvline(tick, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, xs=ticks)
 
 
 def tail_range(runs: list[Record]) -> tuple[float, float] | None:
@@ -106,7 +107,7 @@ def launch_strips(
         axes.set_ylim(-len(strips) + 0.5, 0.5)
         axes.set_yticks([])
     if middle is not None and len(strips) > 1:
-        body.axvline(middle, color=MUTED, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
+        rules(body, xs=[middle], color=MUTED, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
     _draw_strips(body, ends if tail else None, ys, [s.run for s in strips])
     for y, strip in zip(ys, strips, strict=True):
         text = quantity(strip.run.get("p50"), unit)
@@ -133,7 +134,7 @@ def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], runs: list[Record
         known = [(y, a, b) for y, a, b in zip(ys, low, high, strict=True) if a is not None and b is not None]
         if known:
             at, starts, ends_ = zip(*known, strict=True)
-            axes.hlines(at, starts, ends_, color=colour, linewidth=width, clip_on=False, zorder=2)
+            across(axes, at, starts, ends_, color=colour, linewidth=width, clip_on=False, zorder=2)
 
     bars(body, q["min"], p95, TAIL, 1.2)
     bars(body, q["p05"], p95, BAND, 9)
@@ -141,7 +142,8 @@ def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], runs: list[Record
     medians = [(v, y) for v, y in zip(q["p50"], ys, strict=True) if v is not None]
     for colour, width, zorder in ((PAPER, 4, 3), (INK, 2, 4)):
         # A rim in the page's colour, since the tick may fall on any of the bands.
-        body.vlines(
+        upright(
+            body,
             [v for v, _ in medians],
             [y - 0.4 for _, y in medians],
             [y + 0.4 for _, y in medians],
@@ -175,15 +177,15 @@ def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], runs: list[Record
 def strip_key(identifier: str) -> Markup:
     """How to read a strip, drawn with the marks themselves."""
     figure = canvas(46)
-    axes = figure.add_axes((0, 0, 1, 1))
+    axes = place_axes(figure, 0, 0, WIDTH, 46)
     axes.set_axis_off()
     axes.set(xlim=(0, WIDTH), ylim=(-31, 15))
-    axes.hlines(0, 12, 200, color=TAIL, linewidth=1.2)
-    axes.hlines(0, 44, 200, color=BAND, linewidth=9)
-    axes.hlines(0, 84, 156, color=CORE, linewidth=9)
-    axes.vlines(118, -7, 7, color=PAPER, linewidth=4)
-    axes.vlines(118, -7, 7, color=INK, linewidth=2)
-    axes.hlines(0, 222, 352, color=TAIL, linewidth=1.2)
+    across(axes, [0], [12], [200], color=TAIL, linewidth=1.2)
+    across(axes, [0], [44], [200], color=BAND, linewidth=9)
+    across(axes, [0], [84], [156], color=CORE, linewidth=9)
+    upright(axes, [118], [-7], [7], color=PAPER, linewidth=4)
+    upright(axes, [118], [-7], [7], color=INK, linewidth=2)
+    across(axes, [0], [222], [352], color=TAIL, linewidth=1.2)
     axes.plot([244], [0], color=CORE, marker="|", markersize=7, markeredgewidth=1.6)
     axes.plot([288], [0], color=CORE, marker="D", markersize=4, markeredgewidth=0)
     axes.plot(

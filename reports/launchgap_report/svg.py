@@ -61,9 +61,9 @@ def to_markup(figure: Figure, identifier: str, label: str) -> Markup:
 
     `label` is what a screen reader says instead of the drawing.
     """
-    buffer = io.BytesIO()
+    buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    # Bytes that matplotlib has just written, so no untrusted document reaches this parser.
+    # What matplotlib has just written, so no untrusted document reaches this parser.
     root = ElementTree.fromstring(buffer.getvalue())
     _drop(root)
     names: dict[str, str] = {}

@@ -8,20 +8,22 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from .figures import (
-    GRID,
     MUTED,
     PAPER,
     WIDTH,
     Axes,
     Point,
+    across,
     canvas,
     colour_of,
     marker_of,
     name_ends,
     place_axes,
     row_text,
+    rules,
     tick_text,
     ticks_between,
+    upright,
 )
 from .svg import to_markup
 from .text import percent, shorten
@@ -74,8 +76,7 @@ def sweep(tracks: list[Track], scale: Scale, texts: list[str], identifier: str, 
         names = [tick_text(t, scale.unit) for t in ticks]
     axes.set_yticks(ticks, names)
     axes.set_yticks([], minor=True)
-    for tick in ticks:
-        axes.axhline(tick, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, ys=ticks)
     _x_ticks(axes, places, scale.x_unit)
     for track in tracks:
         _draw_track(axes, track, places)
@@ -146,7 +147,7 @@ def _draw_track(axes: Axes, track: Track, places: dict[float, float]) -> None:
     ]
     if bars:
         at, lows, highs = zip(*bars, strict=True)
-        axes.vlines(at, lows, highs, color=colour, linewidth=5, alpha=0.35, clip_on=False)
+        upright(axes, at, lows, highs, color=colour, linewidth=5, alpha=0.35, clip_on=False)
     axes.plot(
         xs,
         [p.y for p in points],
@@ -202,15 +203,14 @@ def beside(rows: list[Beside], unit: str, identifier: str, label: str) -> Markup
     ticks = ticks_between(low, high, 4)
     axes.set_xticks(ticks, [tick_text(t, unit) for t in ticks])
     axes.set_xticks([], minor=True)
-    for tick in ticks:
-        axes.axvline(tick, color=GRID, linewidth=0.8, zorder=0)
+    rules(axes, xs=ticks)
     for i, row in enumerate(rows):
         colour = MUTED if row.slot is None else colour_of(row.slot)
         row_text(axes, -(left - 4), -i, shorten(row.label, 20))
         row_text(axes, axes.bbox.width + 62, -i, row.text, side="right", ink=MUTED)
         for value, least, most in row.values:
             if least is not None and most is not None:
-                axes.hlines(-i, least, most, color=colour, linewidth=5, alpha=0.35, clip_on=False)
+                across(axes, [-i], [least], [most], color=colour, linewidth=5, alpha=0.35, clip_on=False)
             axes.plot(
                 [value],
                 [-i],

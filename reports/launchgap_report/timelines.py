@@ -14,12 +14,14 @@ from .figures import (
     TAIL,
     WIDTH,
     Axes,
+    across,
     canvas,
     colour_of,
     hatch,
     nice_ticks,
     place_axes,
     row_text,
+    rules,
     swatch,
     tick_text,
 )
@@ -217,14 +219,14 @@ def _figure(record: Record, events: list[Event], rows: list[str], identifier: st
     least = (end - begin) / axes.bbox.width  # one unit, so that nothing is too short to be seen
     for i, row in enumerate(rows):
         row_text(axes, -8, -i, shorten(row, 15), side="right", ink=MUTED)
-        axes.axhline(-i - 0.5, color=GRID, linewidth=0.6, zorder=0)
+        rules(axes, ys=[-i - 0.5], linewidth=0.6)
         for kind, (colour, _) in KINDS.items():
             bars = [e for e in events if e.row == row and e.kind == kind]
             if not bars:
                 continue
             lows = [max(e.begin, begin) for e in bars]
             highs = [max(min(e.end, end), low + least) for e, low in zip(bars, lows, strict=True)]
-            axes.hlines([-i] * len(bars), lows, highs, color=colour, linewidth=thick, zorder=2)
+            across(axes, [-i] * len(bars), lows, highs, color=colour, linewidth=thick, zorder=2)
             if kind == "range":
                 for e in bars:
                     axes.plot([e.begin, e.begin], [-i - 0.4, -i + 0.4], color=MUTED, linewidth=0.8, zorder=3)
@@ -236,8 +238,7 @@ def _figure(record: Record, events: list[Event], rows: list[str], identifier: st
 
 
 def _mark_sample(axes: Axes, lasts: float, height: float) -> None:
-    for x in (0.0, lasts):
-        axes.axvline(x, color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=4)
+    rules(axes, xs=[0, lasts], color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=4)
     axes.annotate(
         "the sample",
         (lasts / 2, height + 5),

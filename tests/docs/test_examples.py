@@ -70,7 +70,7 @@ def test_the_examples_run(with_examples, devices, tmp_path):
     session = tmp_path / "session"
     node = BUILD.parent / "tests" / "fake_cuda" / "nodes" / "one_a100.json"
     command = [with_examples, "run", "--devices", devices, "--filter", "^memory/|^launch/block/", "--profile", "quick"]
-    command += ["--runs", "1", "--trace", "off", "-o", session]
+    command += ["--runs", "1", "--trace", "off", "--no-report", "-o", session]
     env = environment(node=node if devices == "gpu" else None)
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
     rows = table(session / "summary.csv")

@@ -485,7 +485,7 @@ ENDLESS = {
     "hangs in NVML": ("libnvidia-ml.so.1", "int nvmlInit_v2(void) { for (;;) pause(); }"),
     "prints for ever": (
         "libcuda.so.1",
-        "LOADED { alarm(60); for (;;) if (write(1, words, sizeof words) < 0) _exit(1); }",
+        "LOADED { alarm(60); for (;; usleep(200)) if (write(1, words, sizeof words) < 0) _exit(1); }",
     ),
     "leaves a process and hangs": ("libcuda.so.1", "LOADED { fork(); for (;;) pause(); }"),
 }  # fmt: skip

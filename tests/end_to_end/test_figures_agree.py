@@ -106,8 +106,8 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("agree")
 
 
-def measured(folder, name, node, *options):
-    how = ("--filter", EMPTY, "--profile", "quick", "--trace", "off", "--runs", 3, "--no-observer-effect")
+def measured(folder, name, node, *options, runs=3):
+    how = ("--filter", EMPTY, "--profile", "quick", "--trace", "off", "--runs", runs, "--no-observer-effect")
     launchgap("run", *how, *options, "-o", name, node=NODES / node, cwd=folder, code=0)
     return folder / name
 
@@ -119,7 +119,7 @@ def one(folder):
 
 @pytest.fixture(scope="module")
 def eight(folder):
-    return measured(folder, "eight", "mixed_8_gpus.json", "--devices", "gpu")
+    return measured(folder, "eight", "mixed_8_gpus.json", "--devices", "gpu", runs=2)
 
 
 def page_of(folder, name, *arguments):

@@ -27,8 +27,8 @@ def sessions(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sessions")
     for name in "ab":
         launchgap(
-            "run", "--devices", "host", "--runs", 3, "--filter", "launch/null.*idle|matmul.*size:256", "--no-report",
-            "--no-observer-effect", "-o", folder / name, LAUNCHGAP_LOCK_DIR=str(folder), code=0,
+            "run", "--devices", "host", "--runs", 3, "--filter", "launch/null.*idle|matmul/library/size:256/type:fp32",
+            "--no-report", "--no-observer-effect", "-o", folder / name, LAUNCHGAP_LOCK_DIR=str(folder), code=0,
         )  # fmt: skip
     return folder / "a", folder / "b"
 

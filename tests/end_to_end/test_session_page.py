@@ -4,21 +4,31 @@ import json
 import shutil
 
 import pytest
-from shipped import NODES, launchgap
+from shipped import NODES, UNTRACED, launchgap
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_it_renders_without_errors_and_without_the_network(run, tmp_path, browser, width):
-    _, session = run(
-        "launch/(null|flag|echo)/|allocation.*bytes:256$", devices="all", runs=2, node=NODES / "one_a100.json", page=True
+def two_pages(folder):
+    """That of a session, and that of two."""
+    folder.mkdir()
+    session, other = folder / "session", folder / "other"
+    what = ("--filter", "launch/(null|flag|echo)/|allocation.*bytes:256$", "--devices", "all", "--runs", 2, "--seed", 7)
+    launchgap(
+        *("run", *what, *UNTRACED, "--no-observer-effect", "-o", session),
+        node=NODES / "one_a100.json",
+        code=0,
+        LAUNCHGAP_LOCK_DIR=str(folder),
     )
-    gap, other = tmp_path / "gap.html", tmp_path / "other"
     shutil.copytree(session, other)
     name = json.loads((session / "session.json").read_text())["session_id"]
     for path in [other / "session.json", *(other / "records").iterdir()]:
         path.write_text(path.read_text().replace(name, "another"))
-    assert launchgap("report", session, other, "-o", gap).returncode == 0
-    for path in (session / "report.html", gap):
+    launchgap("report", session, other, "-o", folder / "gap.html", code=0)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_renders_without_errors_and_without_the_network(made_once, browser, width):
+    folder = made_once("pages-of-a-real-session", two_pages)
+    for path in (folder / "session" / "report.html", folder / "gap.html"):
         page = browser.new_page(viewport={"width": width, "height": 900})
         said, asked = [], []
         page.on("console", lambda message, said=said: said.append(message.text))

@@ -61,7 +61,7 @@ def test_failures_that_nobody_can_hear_end_no_measurement(tmp_path, make_node):
 
 
 def test_a_terminal_that_goes_away_ends_no_measurement(tmp_path, make_node):
-    node = make_node(call_ns={"constant": 100_000}, launch_ns={"constant": 150_000}, kernel_ns={"constant": 50_000})
+    node = make_node(call_ns={"constant": 40_000}, launch_ns={"constant": 60_000}, kernel_ns={"constant": 20_000})
     session = tmp_path / "session"
     ours, theirs = pty.openpty()
     process = start(

@@ -98,7 +98,7 @@ def test_a_slow_device_is_named_and_no_other(run, make_node, export):
 @pytest.mark.parametrize("device", ["gpu", "host"])
 def test_every_family_has_its_records(run, export, device):
     node = NODES / "one_a100.json" if device == "gpu" else None
-    _, session = run(SMALL, devices=device, runs=2, trace="on", node=node)
+    _, session = run(SMALL, devices=device, trace="on", node=node)
     rows = [row for row in table(session / "summary.csv") if row["arm"] == "traced" and "+" not in row["process_config"]]
     assert {row["status"] for row in rows} == {"ok"}
     metrics = {(row["benchmark"], row["metric"]) for row in rows}

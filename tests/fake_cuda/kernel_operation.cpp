@@ -12,6 +12,7 @@
 #include "kernels/multiply_add.h"
 #include "tests/fake_cuda/convolution.h"
 #include "tests/fake_cuda/element_type.h"
+#include "tests/fake_cuda/kept_results.h"
 
 namespace launchgap::fake {
 namespace {
@@ -90,6 +91,9 @@ Operation rung_operation(const kernels::Rung& rung, const Parameters& parameters
     const auto last = static_cast<int>((end + row - 1) / row);
     kernels::multiply_on_host(a, b, c, first, last, n, k, type);
   };
+  // Each rung of a type computes the same.
+  const std::string what = signature_of("rung", int(rung.type), m, n, k);
+  keep_result(operation, what, 2.0 * m * n * k);
   return operation;
 }
 

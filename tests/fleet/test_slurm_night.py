@@ -182,6 +182,9 @@ def kill_task(folder, node, gpu):
     """Kills the first process that measures this GPU, once it has begun, as a crash of the machine would."""
     until = time.monotonic() + 120
     while time.monotonic() < until:
+        if not any(file.stat().st_size for file in folder.glob(f"*/sessions/{node}.{uuid(node, gpu)}/records/*.jsonl")):
+            time.sleep(0.02)
+            continue
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 command = (process / "cmdline").read_bytes().split(b"\0")
@@ -189,9 +192,6 @@ def kill_task(folder, node, gpu):
                     continue
                 variables = (process / "environ").read_bytes().split(b"\0")
                 if f"SLURMD_NODENAME={node}".encode() in variables and f"SLURM_LOCALID={gpu}".encode() in variables:
-                    records = folder.glob(f"*/sessions/{node}.{uuid(node, gpu)}/records/*.jsonl")
-                    if not any(file.stat().st_size for file in records):
-                        continue
                     os.kill(int(process.name), signal.SIGKILL)
                     return
         time.sleep(0.02)

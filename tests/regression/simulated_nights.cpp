@@ -43,7 +43,7 @@ Levels heavy_tailed() {
 
 /// Those of `levels`, and `added(night, random)`.
 template <class Added>
-Levels with(Levels levels, Added added) {
+Levels with(const Levels& levels, Added added) {
   return [=](Random& random) {
     std::vector<double> sum = levels(random);
     Added own = added;

@@ -82,12 +82,12 @@ def without_folders(text: str, own: str) -> str:
     return re.sub(r"/tmp/launchgap-[\w-]+", "", text)
 
 
-# What includes tests/sentences/said.h, by program.
+# What includes tests/sentences/said.h, by program; without what takes longest and has nothing said.
 TESTS = {
-    "doctor_tables_test": "*",
+    "doctor_tables_test": "*-Requirement.SurvivesNonsense:Requirement.EveryVersion*:GpuNames.*",
     "doctor_programs_test": "ProgramVerdict.*:FrameworkInstalledTwice.*:*Python*",
-    "summary_test": "*",
-    "gap_test": "*",
+    "summary_test": "*-HostCauses.*:SlowCauses.DecoysAre*:LateRanks.*ForChance:Interference.Quiet*:*OfVeryManyValues*",
+    "gap_test": "*-GapByChance.NothingIsSlowerOfWhatIsEqual",
     "fleet_test": "FleetFindings.*",
 }
 
