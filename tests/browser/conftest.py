@@ -36,7 +36,7 @@ def write_replays(page: Path) -> None:
         subprocess.run(command, capture_output=True, check=True, timeout=120)
 
     for name, pattern, options in (
-        ("board", "checkerboard/blocks:64/request:2", ["--limit", "64MiB", "--c-min"]),
+        ("board", "checkerboard/blocks:64/request:2", ["--limit", "64MiB", "--c-min", "--no-report"]),
         ("job", "training/allocations:1000", ["--epochs", 30, "--inject", "leak=64KiB/epoch"]),
     ):
         trace = page.parent / f"{name}.gmtrace.csv"

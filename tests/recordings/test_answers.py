@@ -4,6 +4,7 @@ The figures are compared with those of launch_time.py, which reads the files wit
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import random
@@ -122,13 +123,23 @@ def without_kernels(path: Path, share: float, seed: int, to: Path) -> Path:
             ids = [row for row in database.execute(f"SELECT rowid FROM {table}") if lost.random() < share]
             database.executemany(f"DELETE FROM {table} WHERE rowid = ?", ids)
         return to / path.name
+    head, events, tail = pieces(path)
+    kept = (text for is_kernel, text in events if not is_kernel or lost.random() >= share)
+    written = to / path.name.removesuffix(".gz")
+    written.write_text(head + ", ".join(kept) + tail)
+    return written
+
+
+@functools.lru_cache(maxsize=1)
+def pieces(path: Path) -> tuple[str, list[tuple[bool, str]], str]:
+    """A trace as JSON: what stands before its events, each of them and whether it is a kernel, and what stands behind."""
     data = path.read_bytes()
     trace = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data, strict=False)
     events = trace if isinstance(trace, list) else trace["traceEvents"]
-    events[:] = [one for one in events if str(one.get("cat")).lower() != "kernel" or lost.random() >= share]
-    written = to / path.name.removesuffix(".gz")
-    written.write_text(json.dumps(trace))
-    return written
+    texts = [(str(one.get("cat")).lower() == "kernel", json.dumps(one)) for one in events]
+    events[:] = ["the events"]
+    head, tail = json.dumps(trace).split('"the events"')
+    return head, texts, tail
 
 
 # The rule is blind to graphs: a launch of 20 kernels that has lost some still has its kernels.

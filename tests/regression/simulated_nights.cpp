@@ -123,8 +123,11 @@ Levels bad_stretches() {
 }
 
 /// By `factor`, on nights from `first` to `last`.
-Levels changed(Levels levels, double factor, int first = kChangeAt, int last = kSimulatedNights) {
-  return with(std::move(levels), [=](int night, Random&) {
+Levels changed(const Levels& levels,
+               double factor,
+               int first = kChangeAt,
+               int last = kSimulatedNights) {
+  return with(levels, [=](int night, Random&) {
     return night >= first && night <= last ? std::log(factor) : 0;
   });
 }

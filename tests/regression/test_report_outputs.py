@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -15,6 +16,7 @@ REPORTS = ("night", "quiet", "strict", "erratic", "invalid", "empty", "two", "ho
 SCHEMA = json.loads((ROOT / "docs" / "check.schema.json").read_text(encoding="utf-8"))
 
 
+@functools.cache
 def probe(form: str, name: str) -> tuple[bytes, int]:
     done = subprocess.run([BUILD / "bin" / "regression_probe", form, name], capture_output=True, timeout=60)
     assert done.stderr == b"" and done.returncode in (0, 3, 4), done.stderr

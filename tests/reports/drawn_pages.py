@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,7 +53,7 @@ def _comparison(kind: str, tables: Path, folders: list[Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def drawn(made: Callable[[str], Path], gap: list[Path], beside: list[Path], made_once: Callable) -> Callable[[str], Path]:
-    """The page of a kind of session, of all four of "gap", or of the two of "beside"."""
+    """The page of a kind of session, of all four of "gap", or of the two of "beside"; what was said is beside it."""
 
     def draw(kind: str) -> Path:
         def write(page: Path) -> None:
@@ -59,7 +61,11 @@ def drawn(made: Callable[[str], Path], gap: list[Path], beside: list[Path], made
             folders = several[kind] if kind in several else [made(kind)]
             tables = page.parent / "comparison"
             gap_tables = ["--comparison", str(_comparison(kind, tables, folders))] if kind in several else []
-            assert program.run([*pairs(folders), *gap_tables, "-o", str(page)]) == 0
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said):
+                code = program.run([*pairs(folders), *gap_tables, "-o", str(page)])
+            assert code == 0, said.getvalue()
+            page.with_name("said.txt").write_text(said.getvalue(), encoding="utf-8")
 
         return made_once(f"{kind}.html", write)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -29,13 +30,16 @@ class Node:
 
     def all(self, tag: str | None = None, **attributes: str) -> list[Node]:
         """Every node below with this tag and these attributes, in the page's order."""
-        found = []
-        for child in self.children:
-            if isinstance(child, Node):
-                wanted = {k.rstrip("_"): v for k, v in attributes.items()}
-                if tag in (None, child.tag) and all(child.attributes.get(k) == v for k, v in wanted.items()):
-                    found.append(child)
-                found += child.all(tag, **attributes)
+        wanted = [(k.rstrip("_"), v) for k, v in attributes.items()]
+        found: list[Node] = []
+        waiting = self.children[::-1]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, str):
+                continue
+            if tag in (None, node.tag) and all(node.attributes.get(k) == v for k, v in wanted):
+                found.append(node)
+            waiting += node.children[::-1]
         return found
 
 
@@ -65,8 +69,9 @@ class _Reader(HTMLParser):
         self.open[-1].children.append(data)
 
 
+@functools.lru_cache(maxsize=16)  # to read a page takes about as long as to draw it, and many tests look at the same ones
 def read(text: str) -> Node:
-    """The page as a tree; fails where a tag is closed that is not the one open."""
+    """The page as a tree, not to be changed; fails where a tag is closed that is not the one open."""
     reader = _Reader()
     reader.feed(text)
     reader.close()

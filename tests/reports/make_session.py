@@ -540,12 +540,12 @@ def traced() -> Builder:
     return builder.build().with_details()
 
 
-def costs() -> Builder:
+def costs(replicates: int = 5) -> Builder:
     """Two GPUs and the host, with the cases of what makes a launch cost."""
     from make_costs import add_costs
 
     specs = [Spec("NVIDIA H200"), replace(A100, tflops=60, memory=141 << 30), HOST]
-    return add_costs(Builder("20261120T093000Z-c0575a", specs, 5, families=("launch",)).build())
+    return add_costs(Builder("20261120T093000Z-c0575a", specs, replicates, families=("launch",)).build())
 
 
 def checked() -> Builder:

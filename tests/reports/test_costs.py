@@ -63,7 +63,7 @@ def test_a_figure_has_all_devices_that_were_measured(page: Page) -> None:
 
 
 def test_rows_beside_each_other_are_of_one_length_of_chain(tmp_path: Path) -> None:
-    builder = make_session.costs()
+    builder = make_session.costs(2)
     for row in builder.tables["summary.csv"]:
         # The profile nightly has the longest chains of two modes only.
         if "/ops:4096/" in row["params"] and not re.search(r"mode:(eager|graph)/", row["params"]):
@@ -75,7 +75,7 @@ def test_rows_beside_each_other_are_of_one_length_of_chain(tmp_path: Path) -> No
 
 
 def test_one_value_of_an_axis_makes_rows(tmp_path: Path) -> None:
-    builder = make_session.costs()
+    builder = make_session.costs(2)
     for row in builder.tables["summary.csv"]:
         if row["benchmark"] == "launch/small_kernels" and not row["params"].endswith("kib:64"):
             row["benchmark"] = "launch/other"
@@ -145,7 +145,7 @@ def test_a_session_without_these_cases_has_no_such_section(page: Page, kind: str
 
 @pytest.mark.parametrize("name", TABLES)
 def test_each_table_may_be_missing(name: str, tmp_path: Path) -> None:
-    builder = make_session.costs()
+    builder = make_session.costs(2)
     del builder.tables[name]
     root = draw(builder, tmp_path).section("costs")
     assert root.all("figure")
@@ -162,7 +162,7 @@ def test_one_run_has_the_spread_of_its_samples(tmp_path: Path) -> None:
 
 
 def test_hostile_words_and_numbers_do_no_harm(tmp_path: Path) -> None:
-    builder = make_session.costs()
+    builder = make_session.costs(2)
     bad = make_session.HOSTILE.replace("\x00", "")
     for name in ("published.csv", "fit.csv"):
         for row in builder.tables[name]:

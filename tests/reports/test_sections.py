@@ -31,9 +31,9 @@ def draw(tmp_path: Path) -> Draw:
     return lambda builder: draw_page(tmp_path, builder.write(tmp_path / "session"))
 
 
-def small(devices: int = 1, replicates: int = 2) -> make_session.Builder:
+def small(devices: int = 1, replicates: int = 2, families: tuple[str, ...] = ("launch", "matmul")) -> make_session.Builder:
     specs = [make_session.Spec("NVIDIA H200") for _ in range(devices)]
-    builder = make_session.Builder("s", specs, replicates, families=("launch", "matmul"))
+    builder = make_session.Builder("s", specs, replicates, families=families)
     return builder.build().with_details()
 
 
@@ -122,7 +122,7 @@ def test_a_number_that_is_none_is_refused_with_its_line(
 
 
 def test_nine_devices_have_nine_figures(draw: Draw) -> None:
-    root = draw(small(devices=9))
+    root = draw(small(devices=9, families=("launch",)))
     for identifier in ("parts", "sequence", "observer"):
         assert len(figures(root.section(identifier))) == 9
 
