@@ -56,15 +56,20 @@ def launch(tables: Path, output: Path, samples: bytes | None = None, **more: obj
     return subprocess.run(line, input=samples or b"", env=environment(), capture_output=True, timeout=120, **more)
 
 
+def launch_here(tables: Path, output: Path) -> tuple[int, str, str]:
+    """The same without samples, and without a process of its own, which takes most of the time: its code and its words."""
+    told, said = io.StringIO(), io.StringIO()
+    with mock.patch.object(signal, "signal"), contextlib.redirect_stdout(told), contextlib.redirect_stderr(said):
+        code = parquet.run(["--tables", str(tables), "--output", str(output)])
+    return code, told.getvalue(), said.getvalue()
+
+
 def export(tables: Path, output: Path, samples: bytes | None = None) -> None:
-    """Without samples in this process, since a process of its own takes most of the time."""
-    if samples is not None:
+    if samples is None:
+        assert launch_here(tables, output) == (0, "", "")
+    else:
         result = launch(tables, output, samples)
         assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
-        return
-    said = io.StringIO()
-    with mock.patch.object(signal, "signal"), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        assert (parquet.run(["--tables", str(tables), "--output", str(output)]), said.getvalue()) == (0, "")
 
 
 def refused(tables: Path, output: Path, samples: bytes | None = None, **more: object) -> str:
@@ -78,11 +83,9 @@ def refused(tables: Path, output: Path, samples: bytes | None = None, **more: ob
     return said
 
 
-def refused_here(tables: Path, output: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """The same without a process of its own, which takes most of the time."""
-    assert parquet.run(["--tables", str(tables), "--output", str(output)]) == 3
-    nothing, said = capsys.readouterr()
-    assert nothing == "" and said.startswith("launchgap export: ") and said.count("\n") == 1, said
+def refused_here(tables: Path, output: Path) -> str:
+    code, told, said = launch_here(tables, output)
+    assert (code, told) == (3, "") and said.startswith("launchgap export: ") and said.count("\n") == 1, said
     assert files(output) == {}
     return said
 
@@ -415,11 +418,9 @@ SUMMARY = ",".join(columns()["summary.csv"])
         (f"{SUMMARY},more\r\n", "summary.csv: a heading occurs twice, or tables.json does not have it"),
     ],
 )
-def test_a_damaged_table_is_refused_with_its_line(
-    copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, says: str
-) -> None:
+def test_a_damaged_table_is_refused_with_its_line(copied: Path, tmp_path: Path, content: str, says: str) -> None:
     (copied / "summary.csv").write_bytes(content.encode(errors="surrogateescape"))
-    assert says in refused_here(copied, tmp_path / "out", capsys)
+    assert says in refused_here(copied, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
