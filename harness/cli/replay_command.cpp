@@ -209,7 +209,7 @@ void make_session(const fs::path& folder, const std::vector<std::string>& comman
   session.build = {kBuildType, kCompiler, kGitRevision};
   session.tracing = {"off", ""};
   fs::create_directory(folder / "records");
-  write_file(folder / "session.json", text_of_json(record_to_json(session), 1) + "\n");
+  write_session(folder, session);
 }
 
 /// A place for the replay, before anything is played: a session that there is, or a new one.

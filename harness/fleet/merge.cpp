@@ -18,7 +18,7 @@
 #include "harness/core/version.h"
 #include "harness/device/backend.h"
 #include "harness/import/import_folder.h"
-#include "harness/record/records.h"
+#include "harness/record/writer.h"
 #include "harness/summary/session_data.h"
 
 namespace launchgap::fleet {
@@ -434,7 +434,7 @@ void write_merged(const fs::path& output, const SessionRecord& merged) {
     remove_leftovers(output);
     make_output_folder(output);
   }
-  write_file(output / "session.json", text_of_json(record_to_json(merged), 1) + "\n");
+  write_session(output, merged);
   remove_leftovers(output);
 }
 

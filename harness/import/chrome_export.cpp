@@ -23,10 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string json_text(std::string_view text) {
-  return text_of_json(text);
-}
-
 /// A number as JSON has it: "7", and not "007".
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() < 10 && (text.front() != '0' || text.size() == 1) &&
@@ -83,7 +79,7 @@ class Exporter {
           fmt::format(R"({}{{"id": {}, "name": {}, "totalGlobalMem": {}{}}})",
                       gpus.empty() ? "" : ", ",
                       gpu.number,
-                      json_text(gpu.name),
+                      text_of_json(gpu.name),
                       gpu.memory_bytes.value_or(0),
                       is_number(major) && is_number(minor)
                           ? fmt::format(R"(, "computeMajor": {}, "computeMinor": {})", major, minor)
@@ -96,8 +92,8 @@ class Exporter {
            gpus,
            head.rank.value_or(0),
            base_ns_,
-           json_text(kVersion),
-           json_text(head.recorder));
+           text_of_json(kVersion),
+           text_of_json(head.recorder));
   }
 
   void add(const Process& process) {
@@ -131,10 +127,11 @@ class Exporter {
   /// Of the first GPU.
   void add(const CounterValue& counter) {
     next();
-    append(
-        R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": )", json_text(counter.name), gpu_);
+    append(R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": )",
+           text_of_json(counter.name),
+           gpu_);
     time(counter.at_ns - base_ns_);
-    append(R"(, "args": {{{}: {}}}}})", json_text(counter.unit), counter.value);
+    append(R"(, "args": {{{}: {}}}}})", text_of_json(counter.unit), counter.value);
   }
 
   std::uint64_t end() {
@@ -161,7 +158,7 @@ class Exporter {
       return false;
     }
     next();
-    append(R"({{"ph": "X", "cat": "{}", "name": {}, "ts": )", category, json_text(name));
+    append(R"({{"ph": "X", "cat": "{}", "name": {}, "ts": )", category, text_of_json(name));
     time(event.begin_ns - base_ns_);
     append(R"(, "dur": )");
     time(event.end_ns - event.begin_ns);
@@ -181,7 +178,7 @@ class Exporter {
            pid_,
            thread,
            call.correlation,
-           known_as == name ? "" : fmt::format(R"(, "api_symbol": {})", json_text(name)));
+           known_as == name ? "" : fmt::format(R"(, "api_symbol": {})", text_of_json(name)));
     if (!is_launch(call.purpose)) return;
     next();
     append(
@@ -248,7 +245,7 @@ class Exporter {
   void add(const Process& process, const activity::Wait& wait) {
     if (!slice("cuda_sync", name_of_wait(wait.type), wait)) return;
     append(R"(, "pid": -1, "tid": 0, "args": {{"correlation": {})", wait.correlation);
-    if (wait.type != 0) append(R"(, "cuda_sync_kind": {})", json_text(name_of_wait(wait.type)));
+    if (wait.type != 0) append(R"(, "cuda_sync_kind": {})", text_of_json(name_of_wait(wait.type)));
     if (wait.stream < process.streams.size()) {
       const Stream& stream = process.streams[wait.stream];
       append(R"(, "device": {}, "context": {}, "stream": {})",
@@ -306,20 +303,20 @@ class Exporter {
     named_ = true;
     threads_ = thread_numbers_.of(process.threads);
     if (rows_.insert("process").second) {
-      describe("process_name", pid_, "0", "name", json_text(fmt::format("process {}", pid_)));
+      describe("process_name", pid_, "0", "name", text_of_json(fmt::format("process {}", pid_)));
       describe("process_sort_index", pid_, "0", "sort_index", "0");
     }
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       if (!is_number(process.threads[i]) && rows_.insert("thread " + threads_[i]).second)
-        describe("thread_name", pid_, threads_[i], "name", json_text(process.threads[i]));
+        describe("thread_name", pid_, threads_[i], "name", text_of_json(process.threads[i]));
     }
     for (const Stream& stream : process.streams) name_row(stream);
   }
   void name_row(const Stream& stream) {
     const std::string gpu = fmt::format("GPU {}", stream.gpu);
     if (rows_.insert(gpu).second) {
-      describe("process_name", stream.gpu, "0", "name", json_text(gpu));
-      describe("process_labels", stream.gpu, "0", "labels", json_text(gpu));
+      describe("process_name", stream.gpu, "0", "name", text_of_json(gpu));
+      describe("process_labels", stream.gpu, "0", "labels", text_of_json(gpu));
       describe("process_sort_index",
                stream.gpu,
                "0",
@@ -328,7 +325,8 @@ class Exporter {
     }
     const std::string name = fmt::format("stream {}", stream.number);
     if (rows_.insert(fmt::format("{} {} {}", gpu, stream.context, name)).second)
-      describe("thread_name", stream.gpu, std::to_string(stream.number), "name", json_text(name));
+      describe(
+          "thread_name", stream.gpu, std::to_string(stream.number), "name", text_of_json(name));
   }
   void describe(std::string_view what,
                 std::uint64_t pid,

@@ -11,7 +11,6 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
-#include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
@@ -148,8 +147,7 @@ class Import {
       for (const std::string& line : lines_) session_.notes.push_back({"info", line});
       session_.end_utc = utc_now();
       session_.state = "complete";
-      write_file(request_.output / "session.json",
-                 text_of_json(record_to_json(session_), 1) + "\n");
+      write_session(request_.output, session_);
     } catch (...) {
       remove_import(request_.output);
       throw;

@@ -8,7 +8,6 @@
 
 #include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
-#include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
@@ -17,6 +16,7 @@
 #include "harness/import/import_folder.h"
 #include "harness/import/published_table.h"
 #include "harness/record/session_record.h"
+#include "harness/record/writer.h"
 
 namespace launchgap::recording {
 namespace {
@@ -73,7 +73,7 @@ class PublishedSession {
                        kMostPublishedCases)});
     session_.end_utc = utc_now();
     session_.state = "complete";
-    write_file(folder_ / "session.json", text_of_json(record_to_json(session_), 1) + "\n");
+    write_session(folder_, session_);
   }
 
   std::string line() const {

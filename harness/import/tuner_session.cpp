@@ -6,13 +6,13 @@
 
 #include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
-#include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/text.h"
 #include "harness/core/version.h"
 #include "harness/import/import_folder.h"
 #include "harness/import/tuner_cache.h"
 #include "harness/record/session_record.h"
+#include "harness/record/writer.h"
 
 namespace launchgap::recording {
 namespace {
@@ -68,7 +68,7 @@ class TunerSession {
   std::string finish() {
     session_.end_utc = utc_now();
     session_.state = "complete";
-    write_file(request_.output / "session.json", text_of_json(record_to_json(session_), 1) + "\n");
+    write_session(request_.output, session_);
     return fmt::format("{} of {} on {}, {} failed: nothing was measured here",
                        counted(configurations_, "configuration"),
                        counted(files_.size(), "tuning"),

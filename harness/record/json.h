@@ -31,7 +31,7 @@ Json parse_json(std::string_view text);
 
 /// As it is written to files: on one line, or over several with `indent` blanks for each level.
 /// Bytes that are no UTF-8 become U+FFFD. Here, since each source that writes JSON itself takes
-/// longer.
+/// longer to compile.
 std::string text_of_json(const Json& json, int indent = -1);
 
 /// "a string", "an array", …

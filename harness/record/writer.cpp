@@ -11,6 +11,8 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
+#include "harness/core/output_file.h"
+#include "harness/record/records.h"
 
 namespace launchgap {
 namespace {
@@ -40,6 +42,10 @@ void append_value(std::string& line, double value, bool time) {
 }
 
 }  // namespace
+
+void write_session(const std::filesystem::path& folder, const SessionRecord& session) {
+  write_file(folder / "session.json", text_of_json(record_to_json(session), 1) + "\n");
+}
 
 RecordWriter::RecordWriter(std::filesystem::path path, int descriptor)
     : path_(std::move(path)), descriptor_(descriptor) {}

@@ -1,5 +1,5 @@
-// Writes the records of one run, each as one line and by one write, so that whatever kills the
-// process leaves every record before it whole.
+// Writes session.json, and the records of one run, each as one line and by one write, so that
+// whatever kills the process leaves every record before it whole.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,12 @@
 
 #include "harness/core/block.h"
 #include "harness/record/schema.h"
+#include "harness/record/session_record.h"
 
 namespace launchgap {
+
+/// session.json of this folder. Throws WriteError if it cannot be written.
+void write_session(const std::filesystem::path& folder, const SessionRecord& session);
 
 class RecordWriter {
  public:

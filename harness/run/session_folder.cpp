@@ -14,6 +14,7 @@
 #include "harness/device/backend.h"
 #include "harness/measure/pattern_list.h"
 #include "harness/record/records.h"
+#include "harness/record/writer.h"
 
 namespace launchgap {
 
@@ -35,7 +36,7 @@ SessionFolder::SessionFolder(fs::path path, SessionRecord record)
 void SessionFolder::write(const char* state, const std::vector<DeviceFacts>& devices) {
   record_.state = state;
   record_.devices = devices;
-  write_file(path_ / "session.json", text_of_json(record_to_json(record_), 1) + "\n");
+  write_session(path_, record_);
 }
 
 void SessionFolder::write_last(const char* state, const std::vector<DeviceFacts>& devices) {

@@ -78,7 +78,7 @@ class Writer {
   explicit Writer(const std::filesystem::path& path) : file_(path) {}
 
   void begin(const Json& context) {
-    file_.write(fmt::format("{{\n\"context\": {},\n\"benchmarks\": [", text_of(context)));
+    file_.write(fmt::format("{{\n\"context\": {},\n\"benchmarks\": [", text_of_json(context)));
   }
 
   /// All repetitions of a benchmark, and what they have in common.
@@ -103,8 +103,6 @@ class Writer {
   std::size_t families() const { return families_; }
 
  private:
-  static std::string text_of(const Json& json) { return text_of_json(json); }
-
   Json new_entry(const std::string& name, const std::string& aggregate, std::size_t repetitions) {
     return {{"name", name + (aggregate.empty() ? "" : "_" + aggregate)},
             {"family_index", families_},
@@ -120,7 +118,7 @@ class Writer {
     entry["real_time"] = time;
     entry["cpu_time"] = time;
     entry["time_unit"] = "ns";
-    file_.write((first_ ? "\n" : ",\n") + text_of(entry));
+    file_.write((first_ ? "\n" : ",\n") + text_of_json(entry));
     first_ = false;
   }
 
