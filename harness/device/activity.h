@@ -104,6 +104,9 @@ struct Wait {
   bool operator==(const Wait&) const = default;
 };
 
+/// Of CUPTI's kinds of memory: what a GPU has.
+inline constexpr std::uint32_t kDeviceMemory = 3, kManagedMemory = 5;
+
 struct Memory {
   std::int64_t at_ns = 0;
   std::uint64_t address = 0, bytes = 0;

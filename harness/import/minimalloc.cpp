@@ -13,8 +13,8 @@ namespace launchgap::recording {
 namespace {
 
 /// The columns that matter, each by the names that it has in the wild.
-enum Column : std::size_t { kId, kLower, kUpper, kSize, kColumns };
-constexpr std::array<std::array<std::string_view, 3>, kColumns> kNames = {{
+enum Field : std::size_t { kId, kLower, kUpper, kSize, kFields };
+constexpr std::array<std::array<std::string_view, 3>, kFields> kNames = {{
     {"id", "buffer_id", "buffer"},
     {"lower", "start", "begin"},
     {"upper", "end", "end"},
@@ -33,10 +33,10 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 }
 
 /// Where each column stands; nothing if one is missing, or the first is not the block's.
-std::optional<std::array<std::size_t, kColumns>> places_of(std::string_view head) {
+std::optional<std::array<std::size_t, kFields>> places_of(std::string_view head) {
   const std::vector<std::string_view> fields = fields_of(head);
-  std::array<std::size_t, kColumns> places{};
-  for (std::size_t column = 0; column < kColumns; ++column) {
+  std::array<std::size_t, kFields> places{};
+  for (std::size_t column = 0; column < kFields; ++column) {
     const auto found = std::ranges::find_if(fields, [&](std::string_view field) {
       return std::ranges::find(kNames[column], field) != kNames[column].end();
     });

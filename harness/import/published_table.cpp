@@ -57,7 +57,7 @@ std::string_view family_of(std::string_view benchmark) {
 }
 
 // The columns, in the order of kPublishedColumns and kOptionalPublishedColumns.
-enum Column : std::size_t {
+enum PublishedColumn : std::size_t {
   kGpu,
   kBenchmark,
   kCase,
@@ -269,8 +269,9 @@ bool is_published_sheet(const std::filesystem::path& file) {
       return trimmed;
     }();
     // One that lacks another is told which.
-    return std::ranges::all_of(std::array{kGpu, kBenchmark, kCase, kMetric},
-                               [&](Column column) { return names.contains(column_name(column)); });
+    return std::ranges::all_of(
+        std::array{kGpu, kBenchmark, kCase, kMetric},
+        [&](PublishedColumn column) { return names.contains(column_name(column)); });
   } catch (const Error&) {  // whoever reads it says what is wrong with it
     return false;
   }

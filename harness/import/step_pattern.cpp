@@ -22,8 +22,6 @@ using activity::Call;
 using activity::Purpose;
 using activity::Wait;
 
-/// CUPTI's kinds of memory.
-constexpr std::uint32_t kDeviceMemory = 3, kManagedMemory = 5;
 /// A call that waits takes longer.
 constexpr std::int64_t kWaitedNs = 10'000;
 
@@ -54,7 +52,8 @@ class Extraction {
       if (wait.type != 0 && wait.correlation != 0) waits_.emplace(wait.correlation, &wait);
     }
     for (const activity::Memory& one : process.trace.memory) {
-      if (one.correlation != 0 && (one.kind == kDeviceMemory || one.kind == kManagedMemory))
+      if (one.correlation != 0 &&
+          (one.kind == activity::kDeviceMemory || one.kind == activity::kManagedMemory))
         memory_.emplace(one.correlation, &one);
     }
     if (!step.clocks_agree) return;

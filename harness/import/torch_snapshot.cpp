@@ -20,8 +20,6 @@ namespace {
 using Kind = Pickle::Kind;
 using Value = Pickle::Value;
 
-constexpr std::uint32_t kDeviceMemory = 3;  // as CUPTI's memory kinds
-
 /// What an entry of a trace says was done.
 enum class Entry : std::uint8_t { alloc, free_requested, free_completed, oom, take, give, other };
 
@@ -147,7 +145,7 @@ class Snapshot {
       memory.at_ns = at_ns;
       memory.address = address;
       memory.bytes = bytes;
-      memory.kind = kDeviceMemory;
+      memory.kind = activity::kDeviceMemory;
       memory.gpu = static_cast<std::uint32_t>(gpu);
       memory.release = kind == Entry::give;
       process_.trace.memory.push_back(memory);

@@ -12,9 +12,7 @@
 namespace launchgap::regression {
 namespace {
 
-constexpr std::size_t kShown = 10;      // of the worst
-constexpr std::size_t kOfEach = 5;      // of a group
-constexpr std::size_t kMostGroups = 8;  // and notes
+constexpr std::size_t kListed = 8;  // changes, reasons and notes
 
 /// Text that means itself, in a cell of a table too: no HTML, no marks of Markdown, nobody
 /// mentioned. A `_` within a word is none.
@@ -63,7 +61,7 @@ std::string row(const Result& result) {
 std::string what_changed(const Report& report) {
   std::string text;
   const std::vector<Group> groups = changed(report);
-  for (std::size_t g = 0; g < std::min(groups.size(), kMostGroups); ++g) {
+  for (std::size_t g = 0; g < std::min(groups.size(), kListed); ++g) {
     const std::vector<const Result*>& results = groups[g].results;
     text += fmt::format("\nChanged with **{}**, compared with before: {}.\n\n",
                         plain(groups[g].what),
@@ -81,8 +79,8 @@ std::string what_changed(const Report& report) {
     }
     if (results.size() > kOfEach) text += fmt::format("- and {} more\n", results.size() - kOfEach);
   }
-  if (groups.size() > kMostGroups)
-    text += fmt::format("\nLeft out: {}.\n", counted(groups.size() - kMostGroups, "other change"));
+  if (groups.size() > kListed)
+    text += fmt::format("\nLeft out: {}.\n", counted(groups.size() - kListed, "other change"));
   return text;
 }
 
@@ -97,14 +95,14 @@ std::string worst(const Report& report) {
   return text;
 }
 
-std::string left_out(const Report& report) {
+std::string not_judged_list(const Report& report) {
   const std::vector<Group> groups = not_judged(report);
   if (groups.empty()) return "";
   std::string text = "\nNot judged:\n\n";
-  for (std::size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i)
+  for (std::size_t i = 0; i < std::min(groups.size(), kListed); ++i)
     text += fmt::format("- {} {}\n", groups[i].results.size(), plain(groups[i].what));
-  if (groups.size() > kMostGroups)
-    text += fmt::format("- and for {}\n", counted(groups.size() - kMostGroups, "other reason"));
+  if (groups.size() > kListed)
+    text += fmt::format("- and for {}\n", counted(groups.size() - kListed, "other reason"));
   return text;
 }
 
@@ -116,11 +114,11 @@ std::string markdown(const Report& report) {
     text += fmt::format(
         "\n{} against {}\n", plain(printable(report.subject)), plain(printable(report.base)));
   if (!report.page.empty()) text += fmt::format("\nPage: {}\n", plain(printable(report.page)));
-  text += what_changed(report) + worst(report) + left_out(report);
-  for (std::size_t i = 0; i < std::min(report.notes.size(), kMostGroups); ++i)
+  text += what_changed(report) + worst(report) + not_judged_list(report);
+  for (std::size_t i = 0; i < std::min(report.notes.size(), kListed); ++i)
     text += fmt::format("\n{}\n", plain(printable(report.notes[i])));
-  if (report.notes.size() > kMostGroups)
-    text += fmt::format("\nLeft out: {}.\n", counted(report.notes.size() - kMostGroups, "note"));
+  if (report.notes.size() > kListed)
+    text += fmt::format("\nLeft out: {}.\n", counted(report.notes.size() - kListed, "note"));
   if (const std::string alarms = false_alarm_sentence(report); !alarms.empty())
     text += fmt::format("\n{}\n", alarms);
   return cut_at_line(std::move(text), kLongestMarkdown);

@@ -57,6 +57,9 @@ std::string change_sentence(const Group& change);
 /// "3 metrics, from +9.1 % to -2.0 %", the slowest first, with `slowest` behind it; of one its
 /// change.
 std::string range_text(const Group& group, const std::string& slowest = "");
+
+/// So many of the worst are shown, and so many of a group.
+inline constexpr std::size_t kShown = 10, kOfEach = 5;
 /// What was found: slower, suspect, erratic, cannot-tell, faster, with a longer tail; the gravest
 /// first.
 std::vector<const Result*> found(const Report& report);

@@ -14,8 +14,6 @@
 namespace launchgap::regression {
 namespace {
 
-constexpr std::size_t kShown = 10;  // of the worst
-constexpr std::size_t kOfEach = 5;  // of a group
 constexpr std::size_t kMostGroups = 6;
 constexpr std::size_t kMostNotes = 12;
 

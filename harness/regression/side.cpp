@@ -42,7 +42,7 @@ std::string why_without_effect(std::string_view name) {
 }
 
 /// The parts between commas; `\,` is a comma.
-std::vector<std::string> parts_of(const std::string& text) {
+std::vector<std::string> unescaped_parts(const std::string& text) {
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] == ',') {
@@ -134,7 +134,7 @@ std::string last_line(std::string text) {
 }  // namespace
 
 Side parse_side(std::string_view option, const std::string& text) {
-  const std::vector<std::string> parts = parts_of(text);
+  const std::vector<std::string> parts = unescaped_parts(text);
   Side side;
   side.text = text;
   for (std::size_t i = 1; i < parts.size(); ++i) {

@@ -59,6 +59,11 @@ std::optional<double> median(std::vector<double> values) {
   return select(std::span(values), 0.5);
 }
 
+std::optional<double> median_of_others(std::vector<double> values, std::size_t own) {
+  values.erase(values.begin() + static_cast<std::ptrdiff_t>(own));
+  return median(std::move(values));
+}
+
 std::optional<double> mean(std::span<const double> values) {
   if (values.empty()) return std::nullopt;
   return sum_of(values, [](double value) { return value; }) / static_cast<double>(values.size());

@@ -20,6 +20,8 @@ std::optional<double> quantile_in_place(std::span<std::int64_t> values, double p
 
 /// The median of values in any order. Absent for no values.
 std::optional<double> median(std::vector<double> values);
+/// The median of all but the one at `own`. Absent where there is no other.
+std::optional<double> median_of_others(std::vector<double> values, std::size_t own);
 
 /// Compensated sum divided by n. Absent for no values.
 std::optional<double> mean(std::span<const double> values);

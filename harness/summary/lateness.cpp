@@ -19,12 +19,6 @@ struct Unit {
   double beyond_ns = 0;             // and after the others' median
 };
 
-double of_others(const std::vector<double>& values, std::size_t rank) {
-  std::vector<double> others = values;
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(rank));
-  return *stats::median(others);
-}
-
 /// Whose value is the largest; a tie is nobody's.
 void find_last(const std::vector<double>& values, Unit& unit) {
   const auto found = std::ranges::minmax_element(values);
@@ -34,7 +28,7 @@ void find_last(const std::vector<double>& values, Unit& unit) {
   if (std::ranges::count(values, *found.max) > 1) return;
   unit.last = last;
   unit.late_ns = *found.max - *found.min;
-  unit.beyond_ns = *found.max - of_others(values, last);
+  unit.beyond_ns = *found.max - *stats::median_of_others(values, last);
 }
 
 Unit step(const RankedJob& job, std::size_t i) {
@@ -93,13 +87,13 @@ void add_unit(const Unit& unit, RankLateness& own, Explained& explained) {
   own.most_ns = std::max(own.most_ns, unit.late_ns);
   if (unit.parts.empty()) return;
   ++own.explained;
-  own.longer_ns += unit.own_ns[*unit.last] - of_others(unit.own_ns, *unit.last);
+  own.longer_ns += unit.own_ns[*unit.last] - *stats::median_of_others(unit.own_ns, *unit.last);
   explained.late_ns += unit.late_ns;
   explained.beyond_ns += unit.beyond_ns;
   for (std::size_t part = 0; part < own.longer.size(); ++part) {
     std::vector<double> times;
     for (const PartTimes* const rank : unit.parts) times.push_back((*rank)[part]);
-    own.longer[part] += times[*unit.last] - of_others(times, *unit.last);
+    own.longer[part] += times[*unit.last] - *stats::median_of_others(times, *unit.last);
   }
 }
 
@@ -143,7 +137,7 @@ std::optional<JobCost> cost_of(const std::vector<Unit>& units, std::size_t ranks
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       measured[rank] += unit.own_ns[rank] + unit.in_ns[rank];
       std::vector<double> like_others = unit.own_ns;
-      like_others[rank] = std::min(like_others[rank], of_others(unit.own_ns, rank));
+      like_others[rank] = std::min(like_others[rank], *stats::median_of_others(unit.own_ns, rank));
       cost.without_ns[rank] += std::ranges::max(like_others) + moving;
     }
   }

@@ -95,13 +95,6 @@ double median_of(const std::vector<std::int64_t>& whole) {
   return stats::median(numbers(whole)).value_or(0);
 }
 
-/// A median of the members but one.
-double of_others(const std::vector<double>& values, std::size_t own) {
-  std::vector<double> others = values;
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(own));
-  return stats::median(std::move(others)).value_or(0);
-}
-
 /// Of each member: how much longer its sum took than the shortest of the step, the median of a
 /// process and of all processes; nothing where there is no sum.
 std::vector<std::optional<double>> waits_of(const Processes& processes) {
@@ -176,7 +169,7 @@ std::vector<SkewRow> rows_of(const Cases& cases) {
     }
     for (std::size_t m = 0; m < members; ++m) {
       SkewRow& row = rows[first + m];
-      if (members > 1) row.late_ns = own[m] - of_others(own, m);
+      if (members > 1) row.late_ns = own[m] - *stats::median_of_others(own, m);
       if (row.work_ns > 0) row.score = rules::score(fastest, row.work_ns);
     }
   }

@@ -292,7 +292,7 @@ def test_recordings_with_known_answers_are_replayed_within_5_percent(tmp_path, d
     pattern = recorded(tmp_path, **job)
     node = A100 if device == "gpu" else None
     launchgap(
-        *("run", "--pattern", pattern, "--devices", device, "--runs", "9", "--filter", "pattern.*eager$", *UNTRACED),
+        *("run", "--pattern", pattern, "--devices", device, "--runs", "5", "--filter", "pattern.*eager$", *UNTRACED),
         *("--no-report", "-o", session),
         node=node,
         real_time=True,

@@ -181,20 +181,27 @@ def test_a_task_whose_time_is_up_keeps_what_it_has(slurm, tmp_path):
 def kill_task(folder, node, gpu):
     """Kills the first process that measures this GPU, once it has begun, as a crash of the machine would."""
     until = time.monotonic() + 120
-    while time.monotonic() < until:
-        if not any(file.stat().st_size for file in folder.glob(f"*/sessions/{node}.{uuid(node, gpu)}/records/*.jsonl")):
-            time.sleep(0.02)
-            continue
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                command = (process / "cmdline").read_bytes().split(b"\0")
-                if command[1:2] != [b"run"] or str(LAUNCHGAP).encode() not in command[0]:
-                    continue
-                variables = (process / "environ").read_bytes().split(b"\0")
-                if f"SLURMD_NODENAME={node}".encode() in variables and f"SLURM_LOCALID={gpu}".encode() in variables:
-                    os.kill(int(process.name), signal.SIGKILL)
-                    return
+    while (measuring := process_of(node, gpu)) is None and time.monotonic() < until:
         time.sleep(0.02)
+    # Known beforehand: to look for it takes so long on a busy machine that its session may be over.
+    records = f"*/sessions/{node}.{uuid(node, gpu)}/records/*.jsonl"
+    while not any(file.stat().st_size for file in folder.glob(records)) and time.monotonic() < until:
+        time.sleep(0.002)
+    if measuring is not None:
+        os.kill(measuring, signal.SIGKILL)
+
+
+def process_of(node, gpu):
+    """The process that measures this GPU; nothing before it is there."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (process / "cmdline").read_bytes().split(b"\0")
+            if command[1:2] != [b"run"] or str(LAUNCHGAP).encode() not in command[0]:
+                continue
+            variables = (process / "environ").read_bytes().split(b"\0")
+            if f"SLURMD_NODENAME={node}".encode() in variables and f"SLURM_LOCALID={gpu}".encode() in variables:
+                return int(process.name)
+    return None
 
 
 def table(path):

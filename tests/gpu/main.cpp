@@ -10,6 +10,7 @@
 // tracing or no form of the kernels that this GPU runs.
 #include <cstdio>
 #include <cstdlib>
+#include <malloc.h>
 #include <string_view>
 
 #include <gtest/gtest.h>
@@ -54,6 +55,9 @@ int run(bool traced) {
 
 int main(int argc, char** argv) {
   const bool traced = take_option(argc, argv, "--traced");
+  // What one test frees the next one needs: to give it back in between takes as long as the tests.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   testing::InitGoogleTest(&argc, argv);
   if (argc > 1) {
     std::fprintf(stderr, "launchgap-gpu-test: '%s' is not known\n", argv[1]);
