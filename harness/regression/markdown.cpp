@@ -66,7 +66,7 @@ std::string what_changed(const Report& report) {
     text += fmt::format("\nChanged with **{}**, compared with before: {}.\n\n",
                         plain(groups[g].what),
                         range_text(groups[g]));
-    for (std::size_t i = 0; i < std::min(results.size(), kOfEach); ++i) {
+    for (std::size_t i = 0; i < std::min(results.size(), kShownOfEach); ++i) {
       const Result& result = *results[i];
       text += plain(fmt::format("{}: {} of {}, {}, {}",
                                 change_text(result),
@@ -77,7 +77,8 @@ std::string what_changed(const Report& report) {
                   .insert(0, "- ") +
               "\n";
     }
-    if (results.size() > kOfEach) text += fmt::format("- and {} more\n", results.size() - kOfEach);
+    if (results.size() > kShownOfEach)
+      text += fmt::format("- and {} more\n", results.size() - kShownOfEach);
   }
   if (groups.size() > kListed)
     text += fmt::format("\nLeft out: {}.\n", counted(groups.size() - kListed, "other change"));
@@ -90,8 +91,9 @@ std::string worst(const Report& report) {
   std::string text =
       "\n| verdict | change | before → now | metric | case | device | why |\n"
       "| --- | --- | --- | --- | --- | --- | --- |\n";
-  for (std::size_t i = 0; i < std::min(all.size(), kShown); ++i) text += row(*all[i]);
-  if (all.size() > kShown) text += fmt::format("\nThe worst {} of {}.\n", kShown, all.size());
+  for (std::size_t i = 0; i < std::min(all.size(), kWorstShown); ++i) text += row(*all[i]);
+  if (all.size() > kWorstShown)
+    text += fmt::format("\nThe worst {} of {}.\n", kWorstShown, all.size());
   return text;
 }
 

@@ -59,7 +59,7 @@ std::string change_sentence(const Group& change);
 std::string range_text(const Group& group, const std::string& slowest = "");
 
 /// So many of the worst are shown, and so many of a group.
-inline constexpr std::size_t kShown = 10, kOfEach = 5;
+inline constexpr std::size_t kWorstShown = 10, kShownOfEach = 5;
 /// What was found: slower, suspect, erratic, cannot-tell, faster, with a longer tail; the gravest
 /// first.
 std::vector<const Result*> found(const Report& report);

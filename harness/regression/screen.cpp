@@ -94,8 +94,9 @@ std::string what_changed(const Report& report, const Devices& devices) {
     const std::vector<const Result*>& results = groups[g].results;
     text += "\n" +
             wrapped(fmt::format("Changed with {}: {}.", groups[g].what, range_text(groups[g])), 0) +
-            "\n" + listed(results, kOfEach, devices, Say::but_what_changed);
-    if (results.size() > kOfEach) text += fmt::format("  and {} more\n", results.size() - kOfEach);
+            "\n" + listed(results, kShownOfEach, devices, Say::but_what_changed);
+    if (results.size() > kShownOfEach)
+      text += fmt::format("  and {} more\n", results.size() - kShownOfEach);
   }
   if (groups.size() > kMostGroups)
     text += fmt::format("\nIn --json: {}.\n", counted(groups.size() - kMostGroups, "other change"));
@@ -105,10 +106,10 @@ std::string what_changed(const Report& report, const Devices& devices) {
 std::string worst(const Report& report, const Devices& devices) {
   const std::vector<const Result*> all = found(report);
   if (all.empty()) return "";
-  std::string text = all.size() > kShown
-                         ? fmt::format("\nThe worst {} of {}:\n", kShown, all.size())
+  std::string text = all.size() > kWorstShown
+                         ? fmt::format("\nThe worst {} of {}:\n", kWorstShown, all.size())
                          : "\nWhat was found:\n";
-  return text + listed(all, kShown, devices);
+  return text + listed(all, kWorstShown, devices);
 }
 
 /// What a person who compares two things wants to see of those that did not differ; of a night
@@ -122,9 +123,9 @@ std::string the_same(const Report& report, const Devices& devices) {
   }
   if (same.empty()) return "";
   std::string text = "\nWithin what chance explains, or too small to count:\n";
-  text += listed(same, kShown, devices);
-  if (same.size() > kShown)
-    text += fmt::format("  and {} more, which differ by less\n", same.size() - kShown);
+  text += listed(same, kWorstShown, devices);
+  if (same.size() > kWorstShown)
+    text += fmt::format("  and {} more, which differ by less\n", same.size() - kWorstShown);
   return text;
 }
 

@@ -42,7 +42,7 @@ PROMISES = {
 def test_every_promise_is_kept(tmp_path):
     out = tmp_path / "out.json"
     subprocess.run(
-        [BUILD / "bin" / "launchgap-microbench", f"--benchmark_out={out}", "--benchmark_min_time=0.2"],
+        [BUILD / "bin" / "launchgap-microbench", f"--benchmark_out={out}", "--benchmark_min_time=0.1"],
         check=True,
         capture_output=True,
         timeout=300,
