@@ -13,7 +13,7 @@ namespace launchgap::recording {
 namespace {
 
 /// The columns that matter, each by the names that it has in the wild.
-enum Field : std::size_t { kId, kLower, kUpper, kSize, kFields };
+enum BlockField : std::size_t { kId, kLower, kUpper, kSize, kFields };
 constexpr std::array<std::array<std::string_view, 3>, kFields> kNames = {{
     {"id", "buffer_id", "buffer"},
     {"lower", "start", "begin"},
