@@ -34,18 +34,18 @@ std::shared_ptr<Block> Block::create(std::size_t bytes, int device) {
 }
 
 std::shared_ptr<Block> Block::mapping(Range range, std::shared_ptr<PhysicalPages> memory) {
-  const std::shared_ptr<Block> block(new Block(reinterpret_cast<void*>(range.begin),
-                                               range.bytes,
-                                               range.bytes,
-                                               Owner::somebody_else,
-                                               memory->device));
+  std::shared_ptr<Block> block(new Block(reinterpret_cast<void*>(range.begin),
+                                         range.bytes,
+                                         range.bytes,
+                                         Owner::somebody_else,
+                                         memory->device));
   block->live = false;
   block->physical = std::move(memory);
   return block;
 }
 
 std::shared_ptr<Block> Block::registered(Range range) {
-  const std::shared_ptr<Block> block(new Block(
+  std::shared_ptr<Block> block(new Block(
       reinterpret_cast<void*>(range.begin), range.bytes, range.bytes, Owner::somebody_else, kHost));
   block->mapped = true;  // all of today's systems have one space of addresses
   return block;
@@ -176,12 +176,12 @@ void ReservedRanges::fill(const Range& range) {
 }
 
 void ReservedRanges::empty(const Range& range) {
-  mmap(reinterpret_cast<void*>(range.begin),
-       range.bytes,
-       PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-       -1,
-       0);
+  (void)mmap(reinterpret_cast<void*>(range.begin),
+             range.bytes,
+             PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+             -1,
+             0);
 }
 
 }  // namespace launchgap::fake
