@@ -9,13 +9,13 @@ import sys
 import time
 
 import pytest
-from shipped import LOCKS, NODES, ROOT, fake_libraries
+from shipped import FOREIGN, LOCKS, NODES, ROOT, fake_libraries
 
 SCRIPT = ROOT / "scripts" / "validate-gpu"
 
 
 def validate(*arguments, node, timeout=150):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("LAUNCHGAP_", "CUDA_", "NVIDIA_"))}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith((*FOREIGN, "NVIDIA_"))}
     environment |= {
         "LAUNCHGAP_FAKE_NODE": str(node),
         **fake_libraries(),
