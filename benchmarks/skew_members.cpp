@@ -213,19 +213,19 @@ class Gpus : public Members {
     verify();
     if (kind.threads) {
       std::ranges::shuffle(order_, random_);  // a thread, and its CPU, are no device's for ever
-      team_.emplace(first_, static_cast<int>(gpus_.size()), [this](int member) {
-        const std::size_t i = order_[static_cast<std::size_t>(member)];
-        try {
-          gpus_[i]->use();
-          submit(i);
-          if (!sums_.empty()) sum(i);
-          collect(i);
-        } catch (...) {
-          // The others wait for this one's part.
-          for (const auto& sums : sums_) sums->abort();
-          throw;
-        }
-      });
+      team_.emplace(
+          first_,
+          static_cast<int>(gpus_.size()),
+          [this](int member) {
+            const std::size_t i = order_[static_cast<std::size_t>(member)];
+            gpus_[i]->use();
+            submit(i);
+            if (!sums_.empty()) sum(i);
+            collect(i);
+          },
+          [this] {
+            for (const auto& sums : sums_) sums->abort();
+          });
     }
   }
   ~Gpus() override { close(); }

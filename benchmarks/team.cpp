@@ -41,8 +41,11 @@ CpuList cpus_for_others(const Device& device, const CpuList& own) {
   return cpus;
 }
 
-Team::Team(Device& device, int members, std::function<void(int)> work)
-    : work_(std::move(work)), failures_(static_cast<std::size_t>(members)) {
+Team::Team(Device& device,
+           int members,
+           std::function<void(int)> work,
+           std::function<void()> release)
+    : work_(std::move(work)), release_(std::move(release)) {
   const CpuList others = cpus_for_others(device, allowed_cpus());
   for (int i = 1; i < members; ++i) {
     threads_.emplace_back([this, &device, i, cpu = others[static_cast<std::size_t>(i - 1)]] {
@@ -64,9 +67,8 @@ void Team::run() {
   attempt(0);
   while (ended_.load(std::memory_order_acquire) < static_cast<int>(threads_.size())) {
   }
-  for (std::exception_ptr& failure : failures_) {
-    if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
-  }
+  const std::lock_guard lock(mutex_);
+  if (first_failure_) std::rethrow_exception(std::exchange(first_failure_, nullptr));
 }
 
 void Team::serve(Device& device, int member) {
@@ -83,7 +85,7 @@ void Team::serve(Device& device, int member) {
     ++seen;
     if (stopping_) return;
     if (unusable) {
-      failures_[static_cast<std::size_t>(member)] = unusable;
+      fail(unusable);
     } else {
       attempt(member);
     }
@@ -95,8 +97,16 @@ void Team::attempt(int member) {
   try {
     work_(member);
   } catch (...) {
-    failures_[static_cast<std::size_t>(member)] = std::current_exception();
+    fail(std::current_exception());
   }
+}
+
+void Team::fail(const std::exception_ptr& failure) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!first_failure_) first_failure_ = failure;
+  }
+  release_();  // only now, lest what the others throw then is taken for the first
 }
 
 }  // namespace launchgap

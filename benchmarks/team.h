@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -16,21 +17,30 @@ namespace launchgap {
 class Team {
  public:
   /// `work(i)` is what member i does; member 0 is the calling thread. There must be a CPU for each
-  /// (need_cpus of launching.h).
-  Team(Device& device, int members, std::function<void(int)> work);
+  /// (need_cpus of launching.h). `release` frees the members that wait for one that failed; that
+  /// one's thread calls it.
+  Team(
+      Device& device,
+      int members,
+      std::function<void(int)> work,
+      std::function<void()> release = [] {});
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  /// Returns when every member has done its work; rethrows what the first of them threw.
+  /// Returns when every member has done its work or failed; rethrows what was thrown first: what
+  /// others throw later may only follow from it.
   void run();
 
  private:
   void serve(Device& device, int member);
   void attempt(int member);
+  void fail(const std::exception_ptr& failure);
 
   std::function<void(int)> work_;
-  std::vector<std::exception_ptr> failures_;
+  std::function<void()> release_;
+  std::mutex mutex_;
+  std::exception_ptr first_failure_;  // guarded by mutex_
   std::atomic<unsigned> round_{0};
   std::atomic<int> ended_{0};
   std::atomic<bool> stopping_{false};
