@@ -35,14 +35,17 @@ if(LAUNCHGAP_CLANG)
   endif()
 endif()
 if(LAUNCHGAP_NVCC)
-  # Uncompressed where nvcc lets us: drivers older than the toolkit cannot read its compression.
   set(LAUNCHGAP_NATIVE_FLAGS -fatbin -std=c++17 -arch=all -DLAUNCHGAP_DEVICE_CODE)
-  execute_process(COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} --compress-mode=none -o ${trial}/null.fatbin
-                          ${CMAKE_SOURCE_DIR}/kernels/null.cu
-                  RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
-  if(NOT failed)
-    list(APPEND LAUNCHGAP_NATIVE_FLAGS --compress-mode=none)
-  endif()
+  # Where nvcc lets us: with a header of ours in place of CUDA's, by which the same code takes a quarter of the time; and
+  # uncompressed, since drivers older than the toolkit cannot read its compression.
+  foreach(flag -I${CMAKE_SOURCE_DIR}/kernels/nvcc --compress-mode=none)
+    execute_process(COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} ${flag} -o ${trial}/null.fatbin
+                            ${CMAKE_SOURCE_DIR}/kernels/null.cu
+                    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(NOT failed)
+      list(APPEND LAUNCHGAP_NATIVE_FLAGS ${flag})
+    endif()
+  endforeach()
   execute_process(COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} -o ${trial}/null.fatbin
                           ${CMAKE_SOURCE_DIR}/kernels/null.cu
                   RESULT_VARIABLE failed ERROR_VARIABLE why OUTPUT_QUIET)
@@ -93,6 +96,7 @@ function(launchgap_device_code target)
   set(list "")
   set(images "")
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device.h ${CMAKE_CURRENT_SOURCE_DIR}/element.h
+    ${CMAKE_CURRENT_SOURCE_DIR}/nvcc/cuda_runtime.h
     ${CMAKE_CURRENT_SOURCE_DIR}/multiply_add.h ${CMAKE_CURRENT_SOURCE_DIR}/ladder/instructions*.h ${CMAKE_CURRENT_SOURCE_DIR}/convolution/*.h)
   foreach(kernel ${arg_KERNELS})
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/${kernel}.cu)

@@ -71,12 +71,15 @@ def test_a_second_process_that_dies_or_hangs_fails_its_case(how, tmp_path, lock_
     session = tmp_path / "session"
     command = [LAUNCHGAP, "run", "--devices", "gpu", "--trace", "off", "--runs", "1", "--profile", "full", "--no-report"]
     command += ["--filter", "launch/interference/beside:(event|process)/mode:idle", "-o", session]
-    variables = environment(node=make_node(**FAST), LAUNCHGAP_LOCK_DIR=str(lock_dir))
+    # So slow that the second process is there for seconds.
+    node = make_node(**FAST | dict(kernel_ns=200_000))
+    variables = environment(node=node, real_time=True, LAUNCHGAP_LOCK_DIR=str(lock_dir))
     with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
         deadline = time.monotonic() + 60
         while not (pids := neighbours(lock_dir)) and time.monotonic() < deadline and running.poll() is None:
             time.sleep(0.005)
         assert pids, "no second process was seen"
+        time.sleep(0.3)  # one that is stopped before it has opened its GPU is given a minute for that
         for pid in pids:
             os.kill(pid, how)
         output, _ = running.communicate(timeout=120)

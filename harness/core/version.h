@@ -1,0 +1,9 @@
+// What built this program.
+#pragma once
+
+namespace launchgap {
+extern const char* const kVersion;
+extern const char* const kGitRevision;  // of `git describe --always --dirty`
+extern const char* const kCompiler;
+extern const char* const kBuildType;
+}  // namespace launchgap
