@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
+#include <utility>
 
 namespace launchgap {
 
@@ -15,13 +17,28 @@ inline double uniform(std::mt19937_64& random) {
   return std::min(static_cast<double>(random()) * 0x1p-64, kMost);
 }
 
+/// As one std::normal_distribution<double>() for all numbers: it takes two from each pair.
+class Normal {
+ public:
+  double operator()(std::mt19937_64& random) {
+    if (left_) return *std::exchange(left_, std::nullopt);
+    while (true) {
+      const double x = 2 * uniform(random) - 1, y = 2 * uniform(random) - 1;
+      const double squares = x * x + y * y;
+      if (squares > 1 || squares == 0) continue;
+      const double scale = std::sqrt(-2 * std::log(squares) / squares);
+      left_ = x * scale;
+      return y * scale;
+    }
+  }
+
+ private:
+  std::optional<double> left_;
+};
+
 /// As a new std::normal_distribution<double>(): with mean 0 and standard deviation 1.
 inline double normal(std::mt19937_64& random) {
-  while (true) {
-    const double x = 2 * uniform(random) - 1, y = 2 * uniform(random) - 1;
-    const double squares = x * x + y * y;
-    if (squares <= 1 && squares != 0) return y * std::sqrt(-2 * std::log(squares) / squares);
-  }
+  return Normal()(random);
 }
 
 }  // namespace launchgap

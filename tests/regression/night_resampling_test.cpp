@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/regression/resampling.h"
+#include "tests/random.h"
 #include "tests/regression/simulated_nights.h"
 
 namespace launchgap::regression {
@@ -12,8 +13,7 @@ namespace {
 
 std::vector<rules::Night> nights(std::size_t count, double noise, double slow_share = 0) {
   std::mt19937_64 random(3);
-  std::normal_distribution<double> normal;
-  std::uniform_real_distribution<double> uniform;
+  Normal normal;
   std::vector<rules::Night> nights;
   for (std::size_t i = 0; i < count; ++i) {
     rules::Night night;

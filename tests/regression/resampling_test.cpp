@@ -1,4 +1,5 @@
 #include "harness/regression/resampling.h"
+#include "tests/random.h"
 
 #include <cmath>
 #include <random>
@@ -12,7 +13,7 @@ using namespace testing;
 
 std::vector<double> normal_logs(double noise, std::size_t count, double drift = 0) {
   std::mt19937_64 random(20261122);
-  std::normal_distribution<double> normal;
+  Normal normal;
   std::vector<double> logs;
   for (std::size_t i = 0; i < count; ++i)
     logs.push_back(noise * normal(random) + drift * static_cast<double>(i));
@@ -55,7 +56,7 @@ TEST(Resampling, IsNotMisledByADrift) {
 
 TEST(Resampling, FindsTheRateOfErratic) {
   std::mt19937_64 random(20261122);
-  std::normal_distribution<double> normal;
+  Normal normal;
   std::vector<rules::ProcessSpread> processes;
   for (int i = 0; i < 40; ++i) {
     processes.push_back({std::exp(0.01 * normal(random)),

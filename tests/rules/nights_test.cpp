@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 
 #include "harness/stats/stats.h"
+#include "tests/random.h"
 #include "tests/regression/simulated_nights.h"
 
 namespace launchgap::rules {
@@ -319,8 +320,7 @@ constexpr int kNights = 120, kRuns = 3, kSamples = 30;
 /// One simulated series: the samples of each night, process by process. Of peers, which know no
 /// processes, each sees the samples of the first.
 std::vector<std::vector<double>> simulate(Noise noise, std::mt19937_64& random) {
-  std::normal_distribution<double> normal;
-  std::uniform_real_distribution<double> uniform;
+  Normal normal;
   std::vector<std::vector<double>> nights;
   double before = 0.02 * normal(random);
   for (int i = 0; i < kNights; ++i) {

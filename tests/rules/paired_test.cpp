@@ -1,4 +1,5 @@
 #include "harness/rules/paired.h"
+#include "tests/random.h"
 
 #include <cmath>
 #include <cstdio>
@@ -176,7 +177,7 @@ class Simulation {
   PairedRule rule_;
   std::size_t planned_;
   std::mt19937_64 random_{20261122};
-  std::normal_distribution<double> normal_;
+  Normal normal_;
   double used_ = 0, comparisons_ = 0;
 };
 
@@ -226,7 +227,7 @@ TEST(PairedRule, KeepsItsErrorRateOverSeveralLooks) {
 TEST(Spread, SeldomErrs) {
   constexpr int kComparisons = 4000;
   std::mt19937_64 random(20261122);
-  std::normal_distribution<double> normal;
+  Normal normal;
   const auto process = [&] {
     return ProcessSpread{std::exp(0.01 * normal(random)),
                          0.02 * std::exp(0.3 * normal(random)),

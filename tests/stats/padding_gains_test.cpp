@@ -1,4 +1,5 @@
 #include "harness/stats/padding_gains.h"
+#include "tests/random.h"
 
 #include <algorithm>
 #include <cmath>
@@ -178,8 +179,7 @@ int series_of_each_kind() {
 }
 
 Series made(const Kind& kind, std::mt19937_64& random, std::optional<int> slow_size) {
-  std::normal_distribution<double> normal;
-  std::uniform_real_distribution<double> uniform;
+  Normal normal;
   std::vector<double> process(kProcesses, 1);
   for (double& factor : process) {
     if (kind.some_are_slow && uniform(random) < 0.05) factor = 1.1 + 0.4 * uniform(random);
