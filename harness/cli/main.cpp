@@ -10,9 +10,9 @@
 #include "harness/cli/command.h"
 #include "harness/cli/help.h"
 #include "harness/cli/mistakes.h"
+#include "harness/core/build_info.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
-#include "harness/core/version.h"
 
 namespace launchgap::cli {
 namespace {

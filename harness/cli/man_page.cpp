@@ -4,9 +4,9 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/described_command.h"
+#include "harness/core/build_info.h"
 #include "harness/core/environment_variables.h"
 #include "harness/core/say.h"
-#include "harness/core/version.h"
 
 namespace launchgap::cli {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/what_to_measure.h"
+#include "harness/core/build_info.h"
 #include "harness/core/metric.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/core/version.h"
 #include "harness/regression/history_rates.h"
 #include "harness/regression/selftest.h"
 

@@ -10,12 +10,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
-#include "harness/core/version.h"
 #include "harness/device/backend.h"
 #include "harness/import/import_folder.h"
 #include "harness/record/writer.h"

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/errors.h"
-#include "harness/core/version.h"
 #include "harness/import/chrome_events.h"
 #include "harness/import/compressed_text.h"
 #include "harness/import/event_file.h"

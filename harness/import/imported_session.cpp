@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
-#include "harness/core/version.h"
 #include "harness/import/clock_fit.h"
 #include "harness/import/copies.h"
 #include "harness/import/event_file.h"

@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
-#include "harness/core/version.h"
 #include "harness/import/import_folder.h"
 #include "harness/import/published_table.h"
 #include "harness/record/session_record.h"

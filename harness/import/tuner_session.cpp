@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
 #include "harness/core/text.h"
-#include "harness/core/version.h"
 #include "harness/import/import_folder.h"
 #include "harness/import/tuner_cache.h"
 #include "harness/record/session_record.h"

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/metric.h"
 #include "harness/core/printable.h"
-#include "harness/core/version.h"
 #include "harness/regression/report_forms.h"
 #include "harness/regression/report_words.h"
 

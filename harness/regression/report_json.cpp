@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "harness/core/build_info.h"
 #include "harness/core/metric.h"
-#include "harness/core/version.h"
 #include "harness/record/json.h"
 #include "harness/record/schema.h"
 #include "harness/regression/history_rates.h"

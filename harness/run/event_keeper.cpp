@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
-#include "harness/core/version.h"
 #include "harness/device/backend.h"
 #include "harness/import/own_events.h"
 

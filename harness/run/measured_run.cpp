@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/clock.h"
 #include "harness/core/cpus.h"
 #include "harness/core/errors.h"
-#include "harness/core/version.h"
 #include "harness/device/backend.h"
 #include "harness/device/inserted_delay.h"
 #include "harness/import/launch_tail.h"

@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/case_name.h"
 #include "harness/core/clock.h"
 #include "harness/core/stop.h"
 #include "harness/core/system_files.h"
-#include "harness/core/version.h"
 #include "harness/device/backend.h"
 #include "harness/measure/pattern_list.h"
 #include "harness/run/device_lock.h"

@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/build_info.h"
 #include "harness/core/metric.h"
 #include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/stop.h"
-#include "harness/core/version.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap {

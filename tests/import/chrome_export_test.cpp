@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "harness/core/version.h"
+#include "harness/core/build_info.h"
 #include "harness/import/event_file.h"
 #include "harness/import/readers.h"
 #include "tests/import/job.h"

@@ -1,4 +1,4 @@
-// What built this program.
+// What this program was built of, and by.
 #pragma once
 
 namespace launchgap {
