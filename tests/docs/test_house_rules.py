@@ -50,9 +50,7 @@ def test_no_source_file_hides_a_constant_of_a_header():
         r"^(?:inline |static |extern )?(?:constexpr|const)\b[^;=({]*?\b(k[A-Z]\w+)\s*[=\[{;]", re.MULTILINE
     )
     of_headers = {
-        name
-        for path in sources("harness", "kernels", suffixes=(".h",))
-        for name in constant.findall(path.read_text())
+        name for path in sources("harness", "kernels", suffixes=(".h",)) for name in constant.findall(path.read_text())
     }
     assert "kVersion" in of_headers
     hidden = [

@@ -1,10 +1,11 @@
 #include "harness/regression/resampling.h"
-#include "tests/random.h"
 
 #include <cmath>
 #include <random>
 
 #include <gmock/gmock.h>
+
+#include "tests/random.h"
 
 namespace launchgap::regression {
 namespace {

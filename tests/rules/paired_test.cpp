@@ -1,11 +1,12 @@
 #include "harness/rules/paired.h"
-#include "tests/random.h"
 
 #include <cmath>
 #include <cstdio>
 #include <random>
 
 #include <gmock/gmock.h>
+
+#include "tests/random.h"
 
 namespace launchgap::rules {
 namespace {

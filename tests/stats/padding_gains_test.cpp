@@ -1,5 +1,4 @@
 #include "harness/stats/padding_gains.h"
-#include "tests/random.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,8 @@
 
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
+
+#include "tests/random.h"
 
 namespace launchgap::stats {
 namespace {
