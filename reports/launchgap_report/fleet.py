@@ -199,14 +199,15 @@ def multiples(session: Session, metrics: list[Record], values: list[Record], lab
         own = by_metric.get((m["kind"], m["process_config"], m["case"], m["metric"]), [])
         numbers = [(v.get("value"), v.flag("outlier"), labels.get(v["device_id"], v["device_id"])) for v in own]
         all_of_them = [value for value, _, _ in numbers if value is not None and value > 0]
-        if not all_of_them:
+        median = m.get("p50")
+        if not all_of_them or median is None or median <= 0:
             continue
         odd = [(value, who) for value, outlier, who in numbers if outlier and value]
         text = (
             f"{m['heading']} of {count(len(all_of_them), 'device')}: median {quantity(m.get('p50'), m['unit'])}, "
             f"from {quantity(m.get('min'), m['unit'])} to {quantity(m.get('max'), m['unit'])}"
         )
-        svg = distribution(all_of_them, odd, m["unit"], f"values-{i}", text)
+        svg = distribution(all_of_them, median, odd, m["unit"], f"values-{i}", text)
         note = f"{len(odd):,} of {count(len(all_of_them), 'device')} differ" if odd else "none differs"
         found.append(Multiple(f"{m['heading']}, {m['kind']}", f"{m['case']}, {m['metric']}", svg, note))
     return found

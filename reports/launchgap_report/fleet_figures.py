@@ -17,9 +17,11 @@ ODD = 1
 """The colour of what differs."""
 
 
-def distribution(values: list[float], odd: list[tuple[float, str]], unit: str, identifier: str, label: str) -> Markup:
+def distribution(
+    values: list[float], median: float, odd: list[tuple[float, str]], unit: str, identifier: str, label: str
+) -> Markup:
     """How many devices have which value; those that differ as marks below, the outermost of them with their names."""
-    named = sorted(odd, key=lambda one: abs(math.log(one[0] / float(np.median(values)))), reverse=True)[:3]
+    named = sorted(odd, key=lambda one: abs(math.log(one[0] / median)), reverse=True)[:3]
     line = 13.0
     figure = canvas(118 + line * len(named))
     axes = place_axes(figure, 8, 6, WIDTH - 16, 78)
@@ -32,8 +34,8 @@ def distribution(values: list[float], odd: list[tuple[float, str]], unit: str, i
     axes.set_ylim(0, 1.05 * math.sqrt(max(counts)))
     axes.set_yticks([])
     axes.set_xticks([])
-    factor, name = scale_for(float(np.median(values)), unit)
-    ticks = [low, float(np.median(values)), high] if high > low else [low]
+    factor, name = scale_for(median, unit)
+    ticks = [low, median, high] if high > low else [low]
     texts = [f"{significant(v / factor)}{NBSP}{name}".strip() for v in ticks]
     room = [0.0, WIDTH - 16]
     kept = []
