@@ -73,7 +73,11 @@ class AllocationContention : public Case {
     }
     calls_.resize(static_cast<std::size_t>(threads_));
     made_.resize(calls_.size());
-    team_ = std::make_unique<Team>(device_, threads_, [this](int member) { allocate(member); });
+    team_ = std::make_unique<Team>(
+        device_,
+        threads_,
+        [this](int member) { allocate(member); },
+        [this] { still_at_it_.store(0, std::memory_order_relaxed); });
     verify();
     play_round();
   }
@@ -126,23 +130,18 @@ class AllocationContention : public Case {
     std::vector<Call>& calls = calls_[static_cast<std::size_t>(member)];
     calls.clear();
     int made = 0;
-    try {
-      while (still_at_it_.load(std::memory_order_relaxed) > 0) {
-        Allocator& allocator = allocator_for(member, made);
-        const std::int64_t called = now_ns();
-        void* const address = allocator.allocate(kContendedBytes);
-        const std::int64_t allocated = now_ns();
-        allocator.release(address, kContendedBytes);
-        const std::int64_t released = now_ns();
-        if (made < calls_each())
-          calls.push_back({called,
-                           static_cast<double>(allocated - called),
-                           static_cast<double>(released - allocated)});
-        if (++made == calls_each()) still_at_it_.fetch_sub(1, std::memory_order_relaxed);
-      }
-    } catch (...) {
-      still_at_it_.store(0, std::memory_order_relaxed);  // or the others would never end
-      throw;
+    while (still_at_it_.load(std::memory_order_relaxed) > 0) {
+      Allocator& allocator = allocator_for(member, made);
+      const std::int64_t called = now_ns();
+      void* const address = allocator.allocate(kContendedBytes);
+      const std::int64_t allocated = now_ns();
+      allocator.release(address, kContendedBytes);
+      const std::int64_t released = now_ns();
+      if (made < calls_each())
+        calls.push_back({called,
+                         static_cast<double>(allocated - called),
+                         static_cast<double>(released - allocated)});
+      if (++made == calls_each()) still_at_it_.fetch_sub(1, std::memory_order_relaxed);
     }
     made_[static_cast<std::size_t>(member)] = made;
   }

@@ -67,7 +67,7 @@ void Team::run() {
   attempt(0);
   while (ended_.load(std::memory_order_acquire) < static_cast<int>(threads_.size())) {
   }
-  const std::lock_guard lock(mutex_);
+  // All have ended: nobody writes it now.
   if (first_failure_) std::rethrow_exception(std::exchange(first_failure_, nullptr));
 }
 

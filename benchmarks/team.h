@@ -40,7 +40,7 @@ class Team {
   std::function<void(int)> work_;
   std::function<void()> release_;
   std::mutex mutex_;
-  std::exception_ptr first_failure_;  // guarded by mutex_
+  std::exception_ptr first_failure_;  // guarded by mutex_ during a round
   std::atomic<unsigned> round_{0};
   std::atomic<int> ended_{0};
   std::atomic<bool> stopping_{false};

@@ -150,6 +150,17 @@ def test_the_slowest_thread_is_never_left_alone(run):
     assert float(rows["slowest_over_fastest"]["p50"]) >= 1
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a CPU for each of two threads")
+def test_a_thread_that_cannot_use_the_gpu_keeps_no_other_allocating(run, make_node):
+    """The others go on until all have made their calls, which it never does."""
+    node = make_node(faults=[{"library": "cuda", "call": "cuCtxSetCurrent", "after": 1, "times": 1, "code": 201}])
+    _, session = run(
+        *("^allocation/contention/allocator:direct/threads:2/", "--profile", "nightly", "--timeout", 20), code=3, node=node
+    )
+    [(status, reason)] = {(row["status"], row["reason"]) for row in table(session / "summary.csv")}
+    assert status == "failed" and "cuCtxSetCurrent failed with CUDA_ERROR_INVALID_CONTEXT" in reason
+
+
 @pytest.mark.compares_times
 def test_pinned_memory_costs_no_more_the_first_time(run):
     """It is there already, and the CPU's caches are as full of other memory the second time as the first: left alone
