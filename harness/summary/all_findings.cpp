@@ -36,6 +36,15 @@ std::string symptoms_text(const Finding& finding) {
   return text;
 }
 
+/// "doctor: The check of the machine. cause: What a recorded job shows."
+template <class Info>
+std::string in_one_line(std::span<const Info> all) {
+  std::string text;
+  for (const Info& info : all)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : " ", info.name, info.meaning);
+  return text;
+}
+
 }  // namespace
 
 std::vector<Finding> all_findings(const TableInputs& inputs) {
@@ -68,22 +77,16 @@ std::vector<Finding> all_findings(const TableInputs& inputs) {
 
 Table findings_table() {
   using Row = const Finding&;
+  static const std::string source_meaning = "Who found it. " + in_one_line(finding_sources());
+  static const std::string severity_meaning = in_one_line(severities());
   return make_table<Finding>(
       "findings.csv",
       "finding, in the order of what is at stake",
       TableUse::every_page,
       all_findings,
-      {{"source",
-        "Who found it: doctor, the check of the machine before; session, what of it was not "
-        "measured or is not to be trusted; gate, a comparison with earlier sessions; cause, a "
-        "recorded job; advice, this machine's own numbers; fallback, the same work on the CPU.",
-        [](Row row) { return name_of(row.source); }},
+      {{"source", source_meaning, [](Row row) { return name_of(row.source); }},
        {"code", "Which finding: stable, for programs.", &Finding::code},
-       {"severity",
-        "prevents: work is not done on the GPU; distorts: work is done, and not as fast, not as "
-        "evenly or not where it seems; act: it costs so much that a change is worth while; note: "
-        "good to know; open: these numbers do not answer the question; fine: no action is needed.",
-        [](Row row) { return name_of(row.severity); }},
+       {"severity", severity_meaning, [](Row row) { return name_of(row.severity); }},
        {"subject", "What it is about.", &Finding::subject},
        {"sentence", "What is so, and what follows.", &Finding::sentence},
        {"evidence", "The numbers behind it, or what was seen, separated by `; `.", evidence_text},

@@ -5,6 +5,7 @@
 #include "harness/core/csv_writer.h"
 #include "harness/core/environment_variables.h"
 #include "harness/core/errors.h"
+#include "harness/core/finding.h"
 #include "harness/core/metric.h"
 #include "harness/core/trace_state.h"
 #include "harness/core/verdict.h"
@@ -158,6 +159,8 @@ Json describe_tables() {
     all["verdicts"].push_back({{"key", verdict.name}, {"meaning", verdict.meaning}});
   for (const VerdictInfo& steadiness : steadiness_verdicts())
     all["steadiness"].push_back({{"key", steadiness.name}, {"meaning", steadiness.meaning}});
+  for (const SeverityInfo& severity : severities())
+    all["severities"].push_back({{"key", severity.name}, {"meaning", severity.meaning}});
   for (const JobVerdictInfo& verdict : job_verdicts())
     all["job_verdicts"].push_back({{"key", verdict.name}, {"meaning", verdict.meaning}});
   for (const TailCauseInfo& cause : kTailCauses)

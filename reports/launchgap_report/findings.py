@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -14,18 +15,23 @@ from .text import count, percent, with_units
 OPEN = 5
 """Findings that stand open, the rest is folded"""
 
-TONES = {"prevents": "bad", "distorts": "warning", "act": "warning", "note": "know", "open": "know", "fine": "know"}
-"""How a box looks, by severity; in the order of gravity"""
 
-_FOLDED = {
-    "prevents": ("more that keeps work from the GPU", "more that keep work from the GPU"),
-    "distorts": ("more that distorts results", "more that distort results"),
-    "act": ("more to act on", "more to act on"),
-    "note": ("note", "notes"),
-    "open": ("question that these runs do not answer", "questions that these runs do not answer"),
-    "fine": ("that needs no action", "that need no action"),
+class _Look(NamedTuple):
+    tone: str
+    one: str
+    """What the heading calls one that is folded, and several"""
+    several: str
+
+
+_LOOKS = {
+    "prevents": _Look("bad", "more that keeps work from the GPU", "more that keep work from the GPU"),
+    "distorts": _Look("warning", "more that distorts results", "more that distort results"),
+    "act": _Look("warning", "more to act on", "more to act on"),
+    "note": _Look("know", "note", "notes"),
+    "open": _Look("know", "question that these runs do not answer", "questions that these runs do not answer"),
+    "fine": _Look("know", "that needs no action", "that need no action"),
 }
-
+"""By severity; which is graver, the registry says"""
 
 _GROUPED = ("advice", "cause", "fallback", "gate")
 """Sources of which a code is one thing to do; elsewhere a code has many reasons"""
@@ -73,10 +79,10 @@ def section(sessions: list[Session]) -> Section:
     shown = {id(f) for f in top}
     rest = [f for f in groups if id(f) not in shown]
     folded = []
-    for severity, words in _FOLDED.items():
+    for severity, look in sorted(_LOOKS.items(), key=lambda item: sessions[0].registry.gravity(item[0])):
         of_severity = [f for f in rest if f.severity == severity]
         if of_severity:
-            folded.append(Folded(count(len(of_severity), *words), of_severity))
+            folded.append(Folded(count(len(of_severity), look.one, look.several), of_severity))
     examined = any(isinstance(s.info.get("doctor"), dict) for s in sessions)
     troubled = any(f.source == "doctor" and f.severity in ("prevents", "distorts") for f in groups)
     clean = "The check before measuring found no problem." if examined and not troubled else ""
@@ -106,16 +112,16 @@ def _grouped(sessions: list[Session]) -> list[Finding]:
         if first is not finding:
             where = f"{', '.join(finding.subjects)}: " if finding.subjects != first.subjects else ""
             first.others.append(Markup("{}{}").format(where, finding.sentence))
-    order = list(TONES)
-    return sorted(groups.values(), key=lambda f: order.index(f.severity)) if several else list(groups.values())
+    gravity = sessions[0].registry.gravity
+    return sorted(groups.values(), key=lambda f: gravity(f.severity)) if several else list(groups.values())
 
 
 def _finding(record: Record) -> Finding:
-    severity = record["severity"] if record["severity"] in TONES else "note"
+    severity = record["severity"] if record["severity"] in _LOOKS else "note"
     share = record.get("share")
     return Finding(
         severity,
-        TONES[severity],
+        _LOOKS[severity].tone,
         record["code"],
         record["source"],
         [],

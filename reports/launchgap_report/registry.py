@@ -102,6 +102,8 @@ class Registry:
     run_statuses: dict[str, str] = field(default_factory=dict)
     trace_states: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By state without what is in brackets: what it means, and what to do"""
+    severities: list[str] = field(default_factory=list)
+    """Of findings, the gravest first"""
     verdicts: dict[str, str] = field(default_factory=dict)
     """Of metrics that were checked, gravest first"""
     tail_causes: dict[str, str] = field(default_factory=dict)
@@ -111,6 +113,10 @@ class Registry:
     cut: list[str] = field(default_factory=list)
     """Tables of which this page was given the beginning alone"""
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
+
+    def gravity(self, severity: str) -> int:
+        """The place of a severity in the order of findings: 0 is the gravest, what is unknown comes last."""
+        return self.severities.index(severity) if severity in self.severities else len(self.severities)
 
     def subjects(self) -> list[Benchmark]:
         """The benchmarks that have figures of their own, in the order of the page."""
@@ -200,6 +206,7 @@ def load(folder: Path) -> Registry:
             key: (str(entry.get("meaning") or ""), str(entry.get("remedy") or ""))
             for key, entry in entries(all_of_it, "trace_states").items()
         },
+        severities=list(entries(all_of_it, "severities")),
         verdicts=meanings("verdicts"),
         tail_causes=meanings("tail_causes"),
         job_verdicts=meanings("job_verdicts"),

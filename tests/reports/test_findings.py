@@ -100,6 +100,15 @@ def test_the_same_of_several_sessions_is_said_once_and_of_whom(tmp_path):
     assert "3 runs, s0, 3 runs, s1" in box.words
 
 
+def test_of_several_sessions_the_gravest_stands_first(tmp_path):
+    """In the order that launchgap has, whichever session is named first."""
+    grades = ["prevents", "distorts", "act", "note", "open", "fine"]
+    sessions = [[finding(grade, grade, f"It is {grade}.")] for grade in reversed(grades)]
+    root = draw(tmp_path, *sessions)
+    assert [b.all("h3")[0].words for b in boxes(root)] == [f"{grade} It is {grade}." for grade in grades[:3]]
+    assert [s.rpartition("1 ")[2].split()[0] for s in folded(root)] == ["note", "question", "that"]
+
+
 def test_with_nothing_to_act_on_it_says_so(tmp_path):
     notes = [finding("note", "case-unsupported", "This CPU has no FP16.")]
     root = draw(tmp_path, notes, doctor={"findings": []})
