@@ -98,7 +98,7 @@ ExitCode plan(FleetCommandOptions options) {
   answer("{} with {}, {} of each: {}\n{}\nSubmit a night with {}/submit\n",
          counted(settings.plan.nodes.size(), "node"),
          counted(static_cast<std::uint64_t>(gpus), "GPU"),
-         counted(static_cast<std::uint64_t>(settings.plan.replicates), "session"),
+         counted(static_cast<std::uint64_t>(settings.plan.sessions), "session"),
          options.folder,
          wrapped(cost, 0),
          options.folder);
@@ -123,7 +123,7 @@ void add_fleet(CLI::App& app, Action& action) {
       ->check(whole_number(1, 1024));
   command
       ->add_option("--sessions",
-                   options->settings.plan.replicates,
+                   options->settings.plan.sessions,
                    "Sessions of each GPU in a night, one after the other, each in fresh processes")
       ->check(whole_number(1, 1000))
       ->default_val(5);

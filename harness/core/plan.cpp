@@ -37,7 +37,7 @@ Profile parse_profile(std::string_view text) {
                    near.empty() ? ": choose " + list_text(profile_names(), "or") : near);
 }
 
-int default_replicates(Profile profile) {
+int default_runs(Profile profile) {
   switch (profile) {
     case Profile::quick:
       return 3;
@@ -108,13 +108,13 @@ Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
   Plan plan{seed, {}};
   plan.random_order = !workloads.empty() && std::ranges::all_of(workloads, &Workload::random_order);
   std::mt19937_64 random(derive_seed(seed, "order"));
-  int replicates = 0;
-  for (const Workload& workload : workloads) replicates = std::max(replicates, workload.replicates);
-  for (int replicate = 0; replicate < replicates; ++replicate) {
+  int runs = 0;
+  for (const Workload& workload : workloads) runs = std::max(runs, workload.runs);
+  for (int replicate = 0; replicate < runs; ++replicate) {
     std::vector<Batch> batches;
     std::map<std::pair<ProcessConfig, Arm>, Batch> shared;
     for (const Workload& workload : workloads) {
-      if (workload.cases.empty() || replicate >= workload.replicates) continue;
+      if (workload.cases.empty() || replicate >= workload.runs) continue;
       PlannedRun run{workload.device,
                      workload.process_config,
                      workload.arm,

@@ -21,7 +21,7 @@ const std::vector<std::string>& profile_names();
 
 std::string_view name_of(Profile profile);
 Profile parse_profile(std::string_view text);  // throws UsageError that lists the profiles
-int default_replicates(Profile profile);       // quick 3, nightly 10, full 20
+int default_runs(Profile profile);             // quick 3, nightly 10, full 20
 
 /// How long a case may say nothing, at least, where `--timeout` was not given.
 inline constexpr double kUsualTimeoutS = 120;
@@ -49,7 +49,7 @@ struct Workload {
   std::string device;  // UUID
   ProcessConfig process_config;
   Arm arm = Arm::plain;
-  int replicates = 1;
+  int runs = 1;
   bool alone = false;  // whether nothing else may run meanwhile
   std::vector<PlannedCase> cases;
   double start_seconds = kSecondsPerRun;  // estimate of what a process takes beside its cases

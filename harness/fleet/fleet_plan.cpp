@@ -114,7 +114,7 @@ std::string settings_text(const PlanSettings& settings) {
   return fmt::format(
       "# What submit, nightly.sbatch and merge.sbatch measure. Made by `launchgap fleet plan`.\n"
       "nodes={}\n"
-      "replicates={}\n"
+      "sessions={}\n"
       "launchgap={}\n"
       "output={}\n"
       "history={}\n"
@@ -122,7 +122,7 @@ std::string settings_text(const PlanSettings& settings) {
       "run_options={}\n"
       "sbatch_options={}\n",
       shell_word(nodes),
-      settings.plan.replicates,
+      settings.plan.sessions,
       shell_word(settings.launchgap),
       shell_word(settings.output),
       shell_word(settings.history),

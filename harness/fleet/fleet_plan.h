@@ -25,11 +25,12 @@ struct PlannedNode {
 struct FleetPlan {
   static constexpr std::string_view kName = "fleet_plan";
   std::vector<PlannedNode> nodes;  // by name, as they were listed
-  int replicates = 1;              // sessions of each GPU
+  int sessions = 1;                // of each GPU
 
   static void fields(auto& self, auto&& field) {
     field("nodes", self.nodes);
-    field.natural("replicates", self.replicates);
+    field.formerly("replicates", self.sessions);
+    field.natural("sessions", self.sessions);
   }
 };
 

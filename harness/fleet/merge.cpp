@@ -302,10 +302,10 @@ class Merger {
         miss(node.name, "", fmt::format("{} of its {} GPUs are there", gpus.size(), node.gpus));
       }
       for (const auto& [uuid, count] : gpus) {
-        if (count < options_.plan->replicates) {
+        if (count < options_.plan->sessions) {
           miss(node.name,
                uuid,
-               fmt::format("{} of {} sessions are there", count, options_.plan->replicates));
+               fmt::format("{} of {} sessions are there", count, options_.plan->sessions));
         }
       }
     }

@@ -142,7 +142,7 @@ class Import {
       if (!request_.costs.empty()) session_.recording_costs = request_.costs;
       for (const fs::path& file : request_.files) take(read_recording(file));
       if (runs_ == 0) throw NothingRecorded(fmt::format("{}", fmt::join(lines_, "; ")));
-      session_.replicates = static_cast<int>(runs_);
+      session_.runs = static_cast<int>(runs_);
       note_steps();
       for (const std::string& line : lines_) session_.notes.push_back({"info", line});
       session_.end_utc = utc_now();

@@ -57,7 +57,7 @@ class PublishedSession {
     session_.launchgap_version = kVersion;
     session_.build = {kBuildType, kCompiler, kGitRevision};
     session_.host.node = std::string(kPublished);
-    session_.replicates = 1;
+    session_.runs = 1;
     fs::create_directories(folder_ / "published");
     session_.published.emplace();
     for (const auto& [gpu, families] : tables.gpus()) add(gpu, families);

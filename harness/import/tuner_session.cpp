@@ -42,7 +42,7 @@ class TunerSession {
     session_.launchgap_version = kVersion;
     session_.build = {kBuildType, kCompiler, kGitRevision};
     session_.host.node = std::string(kPublished);
-    session_.replicates = 1;
+    session_.runs = 1;
     session_.tuned.emplace();
     fs::create_directories(request.output / "tuning");
   }

@@ -289,7 +289,7 @@ struct SessionRecord {
   std::vector<std::string> command_line;
   std::uint64_t seed = 0;
   Profile profile = Profile::quick;
-  int replicates = 0;
+  int runs = 0;               // of each device and process configuration
   bool random_order = false;  // of the cases, in each process another one
   std::string filter;
   StateAndReason tracing;
@@ -319,7 +319,7 @@ struct SessionRecord {
     field.write_only("command_line", self.command_line);
     field.optional("seed", self.seed);
     field.write_only("profile", self.profile);
-    field.write_only("replicates", self.replicates);
+    field.write_only("runs", self.runs);
     field.optional("random_order", self.random_order);
     field.optional("filter", self.filter);
     field.optional("tracing", self.tracing);

@@ -114,7 +114,7 @@ PlannedSession plan_session(const RunOptions& options) {
   PlannedSession session;
   session.id = new_session_id();
   session.options = options;
-  session.replicates = options.runs.value_or(default_replicates(options.profile));
+  session.runs = options.runs.value_or(default_runs(options.profile));
   session.machine = find_devices(kProbeTimeoutS);
   for (const FalsifyingVariable& variable : falsifying_variables()) {
     session.machine.notes.push_back(

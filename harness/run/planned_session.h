@@ -49,7 +49,7 @@ struct GpuTracing {
 struct PlannedSession {
   std::string id;
   RunOptions options;
-  int replicates = 0;
+  int runs = 0;  // of each device and process configuration, unless its benchmarks say otherwise
   MachineDevices machine;
   std::optional<RankFacts> rank;     // of a process that is one of several
   std::vector<DeviceFacts> devices;  // selected, usable or not

@@ -18,8 +18,8 @@
 namespace launchgap {
 namespace {
 
-/// Everything that a device would do, by process configuration, without tracing. The number of
-/// replicates is 0 where it is the session's.
+/// Everything that a device would do, by process configuration, without tracing. Its `runs` are 0
+/// where they are the session's.
 std::vector<Workload> workloads_of(const DeviceFacts& device,
                                    Profile profile,
                                    const Filter& filter) {
@@ -32,7 +32,7 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
       Workload& workload = by_process_config[process_config];
       workload.device = device.uuid;
       workload.process_config = process_config;
-      workload.replicates = benchmark.processes ? benchmark.processes(profile) : 0;
+      workload.runs = benchmark.processes ? benchmark.processes(profile) : 0;
       workload.alone = workload.alone || benchmark.alone || backend_of(device).runs_alone;
       workload.start_seconds = expected.start_seconds;
       workload.random_order = has_users_shapes() || has_sweeps();
@@ -64,7 +64,7 @@ std::vector<Workload> traced_twins(const Workload& plain, bool with_observer_eff
   std::erase_if(twin.cases, std::not_fn(is_traced));
   if (twin.cases.empty()) return {};
   if (std::ranges::none_of(twin.cases, shows_observer_effect)) {
-    twin.replicates = std::max(1, plain.replicates / kPlainRunsPerTracedRun);
+    twin.runs = std::max(1, plain.runs / kPlainRunsPerTracedRun);
     return {twin};
   }
   std::vector<Workload> twins = {twin};
@@ -95,13 +95,13 @@ Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& requ
                           return other.usable && other.backend == device.backend;
                         }) >= gpus;
   };
-  const int usual = request.runs.value_or(default_replicates(request.profile));
+  const int usual = request.runs.value_or(default_runs(request.profile));
   std::vector<Workload> workloads;
   for (const DeviceFacts& device : devices) {
     const bool traced = is_gpu(device) ? request.trace_gpus : request.trace_host;
     for (Workload& workload : workloads_of(device, request.profile, filter)) {
       if (!has(device, workload.process_config)) continue;
-      if (workload.replicates == 0 || request.runs) workload.replicates = usual;
+      if (workload.runs == 0 || request.runs) workload.runs = usual;
       // The host's products have no kernels to tell apart: quick saves that time.
       const bool products = workload.process_config.family() == "matmul" ||
                             workload.process_config.family() == "convolution";

@@ -55,7 +55,7 @@ SessionRecord describe(const PlannedSession& session) {
   record.command_line = session.options.command_line;
   record.seed = session.plan.seed;
   record.profile = session.options.profile;
-  record.replicates = session.replicates;
+  record.runs = session.runs;
   record.random_order = session.plan.random_order;
   record.filter = session.options.filter;
   record.tracing = {text_of(session.tracing.state), session.tracing.reason};

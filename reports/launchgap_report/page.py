@@ -348,7 +348,7 @@ def host_facts(session: Session) -> dict[str, str]:
         "End": session.string("end_utc"),
         "Command": _command(session),
         "Profile": session.string("profile"),
-        "Replicates": session.string("replicates"),
+        "Runs": session.string("runs") or session.string("replicates"),
         "Seed": session.string("seed"),
         "launchgap": _version(session),
         "Host": session.string("host", "node"),

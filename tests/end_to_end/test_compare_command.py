@@ -84,7 +84,7 @@ def test_what_is_slower_is_found_and_fails_and_its_sessions_are_kept(node, tmp_p
     for folder in kept.glob("pair-*/"):
         session = json.loads((folder / "session.json").read_text())
         began[folder.name] = (session["begin_utc"], (folder / "session.json").stat().st_mtime_ns)
-        assert session["filter"] == f"^{CASE}$" and session["replicates"] == 1
+        assert session["filter"] == f"^{CASE}$" and session["runs"] == 1
     order = sorted(began, key=lambda name: began[name])
     assert len(order) >= 16, "eight pairs are the fewest"
     assert order[:4] == ["pair-001-1-a", "pair-001-1-b", "pair-002-1-b", "pair-002-1-a"]

@@ -120,7 +120,7 @@ def test_several_recordings_of_a_gpu_are_runs_of_it(tmp_path, imported):
     got = imported(*files)
     assert [(row["replicate"], row["launches"]) for row in got.recordings] == [("0", "5"), ("1", "7")]
     assert len(got.devices) == 1
-    assert json.loads((got.session / "session.json").read_text(encoding="utf-8"))["replicates"] == 2
+    assert json.loads((got.session / "session.json").read_text(encoding="utf-8"))["runs"] == 2
 
 
 def test_lost_kernels_are_told_and_their_launches_kept(write, imported):

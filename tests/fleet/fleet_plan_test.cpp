@@ -62,8 +62,12 @@ TEST(FleetPlan, IsReadAsItWasWritten) {
   const FleetPlan plan = read_plan(folder.path() / "plan/plan.json");
   EXPECT_THAT(plan.nodes, SizeIs(2));
   EXPECT_EQ(plan.nodes[1].gpus, 4);
-  EXPECT_EQ(plan.replicates, 3);
+  EXPECT_EQ(plan.sessions, 3);
   EXPECT_THROW(write_plan(folder.path() / "plan", settings), UsageError) << "one is there";
+  write_file(folder.path() / "before.json",
+             R"({"schema": "launchgap/1", "record": "fleet_plan", "replicates": 4,
+                 "nodes": [{"name": "n1", "gpus": 8}]})");
+  EXPECT_EQ(read_plan(folder.path() / "before.json").sessions, 4) << "as a file of before says it";
   write_file(folder.path() / "none.json", "{\"record\":\"session\"}");
   EXPECT_THAT(error_of([&] { read_plan(folder.path() / "none.json"); }), HasSubstr("no plan"));
 }

@@ -163,7 +163,7 @@ TEST_F(ImportedSession, HasARunWithWhatItsRecordingIs) {
   EXPECT_THAT(import({two_launches()}),
               ElementsAre("0.json: the kernels of 1 of 3 launches are lost"));
   EXPECT_EQ(session()["state"], "complete");
-  EXPECT_EQ(session()["replicates"], 1);
+  EXPECT_EQ(session()["runs"], 1);
   EXPECT_THAT(session()["devices"], SizeIs(1));
   EXPECT_THAT(session()["notes"], SizeIs(1));
   const Json run = records("run").at(0);
@@ -233,7 +233,7 @@ TEST_F(ImportedSession, SaysWhichLaunchesAreOfSeveralGpus) {
   EXPECT_THAT(import({profile}),
               ElementsAre("0.json: 1 launch call started kernels on several GPUs; each counts for "
                           "the GPU of its first kernel"));
-  EXPECT_EQ(session()["replicates"], 2);
+  EXPECT_EQ(session()["runs"], 2);
   EXPECT_THAT(session()["devices"], SizeIs(2));
   const Profile one_gpu = Profile().call("cudaLaunchKernel", 1'000, 50, 1).kernel(2'000, 50, 1, 3);
   EXPECT_THAT(import({one_gpu}), IsEmpty());
@@ -260,7 +260,7 @@ TEST_F(ImportedSession, CountsARecordingOnceAndSeveralAsReplicates) {
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_THAT(lines[1], testing::StartsWith("1.json: it is the same recording as /"));
   EXPECT_THAT(lines[1], testing::EndsWith("/0.json, and counted once"));
-  EXPECT_EQ(session()["replicates"], 2);
+  EXPECT_EQ(session()["runs"], 2);
   EXPECT_THAT(session()["devices"], SizeIs(1)) << "of one GPU";
   EXPECT_EQ(records("run", 0).at(0)["replicate"], 0);
   EXPECT_EQ(records("run", 1).at(0)["replicate"], 1);

@@ -473,7 +473,7 @@ TEST_F(PublishedSessions, HaveADevicePerGpuAndSoftware) {
   EXPECT_EQ(json["published"]["files"][0]["cuda"], "11");
   EXPECT_EQ(json["published"]["origins"].size(), 2u);
   EXPECT_EQ(json["published"]["origins"][0]["source"], "a sheet");
-  EXPECT_EQ(json["replicates"], 1);
+  EXPECT_EQ(json["runs"], 1);
   EXPECT_EQ(json["state"], "complete");
   ASSERT_EQ(json["notes"].size(), 2u);
   EXPECT_EQ(json["notes"][0]["text"], "published: a sheet (MIT)");

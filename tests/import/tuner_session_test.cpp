@@ -65,7 +65,7 @@ TEST_F(TunerSessions, HaveADevicePerGpuAndAFilePerKernel) {
   EXPECT_EQ(json["devices"][1]["usable"], true);
   const std::string uuid = json["devices"][0]["uuid"];
   EXPECT_EQ(uuid.size(), std::string("tuned-").size() + 12);
-  EXPECT_EQ(json["replicates"], 1);
+  EXPECT_EQ(json["runs"], 1);
   EXPECT_EQ(json["state"], "complete");
   ASSERT_EQ(json["tuned"].size(), 3u);
   EXPECT_EQ(json["tuned"][0]["device"], uuid);

@@ -503,7 +503,7 @@ class Builder:
         ]
         return {
             "schema": "launchgap/1", "record": "session", "session_id": self.session_id, **begun, **asked,
-            "replicates": self.replicates, "launchgap_version": "0.1.0", "build": build, "host": host,
+            "runs": self.replicates, "launchgap_version": "0.1.0", "build": build, "host": host,
             "devices": self.tables["devices.csv"], "notes": [note], "initialisation": took,
         }  # fmt: skip
 

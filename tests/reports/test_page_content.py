@@ -171,6 +171,15 @@ def test_a_killed_session_says_so_and_shows_what_it_has(page: Page) -> None:
     assert "not measured" in text
 
 
+@pytest.mark.parametrize("key", ["runs", "replicates"])
+def test_how_many_runs_there_are_is_read_by_its_old_name_too(tmp_path: Path, key: str) -> None:
+    builder = make_session.one_gpu(4)
+    builder.info[key] = builder.info.pop("runs")
+    found = draw_page(tmp_path, builder.write(tmp_path / "session")).section("provenance")
+    said = dict(zip([d.text for d in found.all("dt")], [d.text for d in found.all("dd")], strict=True))
+    assert said["Runs"] == "4"
+
+
 def test_a_run_without_samples_is_named_beside_the_others(page: Page) -> None:
     launches = read(page("eight_gpus")).section("launches")
     assert "r1 failed, nothing to draw: no heartbeat for 120 s" in launches.text

@@ -85,7 +85,7 @@ def test_nothing_that_was_recorded_is_said_to_be_measured(page: Page) -> None:
     provenance = main.section("provenance")
     assert provenance.all("h2")[0].text == "What was recorded, and by what"
     assert "1 process, recorded" in provenance.words and "JIT);" not in provenance.text
-    assert not [d for d in provenance.all("dt") if d.text in ("Profile", "Replicates", "Seed", "Host", "CPUs")]
+    assert not [d for d in provenance.all("dt") if d.text in ("Profile", "Runs", "Seed", "Host", "CPUs")]
 
 
 def test_each_device_has_a_verdict(page: Page) -> None:
