@@ -48,6 +48,13 @@ constexpr Word kWords[] = {
      "`arm`, "
      "`process_config`, `source` and `trace_state` are `recorded`, and nothing of it is called "
      "measured"},
+    {"trace",
+     "what tracing kept of a traced run; an *allocation trace* is what a program allocated and gave "
+     "back, in its order"},
+    {"event",
+     "of a run: what befell it, as its records say (`event`); of a GPU: a mark in a stream, by "
+     "which the source `events` takes times. A *kept event* is a call, a kernel or a copy of a "
+     "traced run, for `export --format chrome-trace`"},
     {"gate",
      "a kernel that holds a stream until the host opens it, so that work is enqueued before any of "
      "it runs"},
@@ -61,6 +68,9 @@ constexpr Word kWords[] = {
     {"session",
      "one `launchgap run` or `import`: its plan, its runs, its folder; of `merge` several that are "
      "read as one"},
+    {"night",
+     "what a session counts as in a history: those that begin within six hours of each other are "
+     "one"},
     {"rank",
      "one of the processes that srun or mpirun started together, by its number; its *local rank* "
      "is its place on its node"},
