@@ -162,7 +162,7 @@ ExitCode explain(const DoctorCommandOptions& options) {
 }
 
 /// What falling back to the CPU costs, as a session measured it.
-ExitCode tell_cost(const DoctorCommandOptions& options) {
+ExitCode report_cost(const DoctorCommandOptions& options) {
   const Summarised summarised(options.session);
   const std::vector<FallbackCost> costs = fallback_costs(summarised.session, summarised.rows);
   if (costs.empty()) {
@@ -209,7 +209,7 @@ ExitCode answer_doctor(const DoctorCommandOptions& options) {
     return answer_doctor(to_file);
   }
   if (!options.explain.empty()) return explain(options);
-  if (!options.session.empty()) return tell_cost(options);
+  if (!options.session.empty()) return report_cost(options);
   if (!options.pid.empty()) return look_at_pid(options);
   if (!options.command.empty()) return watch(options);
   if (options.asks_what_if()) return answer_what_if(options);

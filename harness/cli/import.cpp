@@ -49,7 +49,7 @@ ExitCode import(const recording::ImportRequest& request, bool with_page, const s
   if (!json.empty() && json != "-") check_output_place(json);
   check_files(request.files);
   for (const std::string& line : import_by_content(request)) say("{}.", line);
-  tell_imported(request.output, with_page, json, "");
+  report_import(request.output, with_page, json, "");
   return ExitCode::done;
 }
 

@@ -75,7 +75,7 @@ void write_json(const SessionData& session, const std::string& place) {
 
 }  // namespace
 
-void tell_imported(const fs::path& folder,
+void report_import(const fs::path& folder,
                    bool with_page,
                    const std::string& json,
                    const std::string& more) {

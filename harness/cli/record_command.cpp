@@ -64,7 +64,7 @@ void make_session(const RecordCommand& asked, const RecordedStarts& starts) {
   request.host = host_facts();
   request.costs = starts.costs;
   for (const std::string& line : recording::import_recordings(request)) say("{}.", line);
-  tell_imported(asked.output, !asked.no_page, "", cost_text(starts.costs));
+  report_import(asked.output, !asked.no_page, "", cost_text(starts.costs));
 }
 
 /// Starts the program as often as was asked for, unless it fails.

@@ -49,7 +49,8 @@ constexpr Word kWords[] = {
      "`process_config`, `source` and `trace_state` are `recorded`, and nothing of it is called "
      "measured"},
     {"trace",
-     "what tracing kept of a traced run; an *allocation trace* is what a program allocated and gave "
+     "what tracing kept of a traced run; an *allocation trace* is what a program allocated and "
+     "gave "
      "back, in its order"},
     {"event",
      "of a run: what befell it, as its records say (`event`); of a GPU: a mark in a stream, by "

@@ -310,14 +310,14 @@ void ProfiledEvents::take_allocation(std::uint32_t thread, const ProfiledEvent& 
 }
 
 void ProfiledEvents::finish() {
-  tell_calls();
+  report_calls();
   if (!has_steps_) make_steps();
-  tell_of_copies();
+  report_copies();
 }
 
 /// What a call started says what it was for. One that started nothing bears the name of a kernel,
 /// whose record is lost then.
-void ProfiledEvents::tell_calls() {
+void ProfiledEvents::report_calls() {
   if (untold_.empty()) return;
   activity::Trace& trace = process_.trace;
   std::unordered_map<std::uint32_t, Purpose> started;
@@ -348,7 +348,7 @@ void ProfiledEvents::make_steps() {
 }
 
 /// The profiler may have lost the kernels of a GPU, and says nothing of that.
-void ProfiledEvents::tell_of_copies() {
+void ProfiledEvents::report_copies() {
   process_.may_be_partial = true;
   std::set<std::uint64_t> with_kernels, with_copies;
   const auto add = [&](const auto& records, std::set<std::uint64_t>& gpus) {

@@ -66,7 +66,7 @@ class TensorflowRows {
   void refuse_host_alone() const;
   void take_work();
   void make_steps();
-  void tell_of_ops();
+  void report_ops();
 
   Recording& recording_;
   Process& process_;

@@ -1,4 +1,4 @@
-// `compare` (in comparison.cpp): two builds, library paths, settings or cases, in fresh processes
+// `compare`: two builds, library paths, settings or cases, in fresh processes
 // next to each other on the same device.
 #pragma once
 

@@ -33,7 +33,7 @@ void LeakCheck::note(Device& device, const std::string& case_name) {
   by_ = case_name;
 }
 
-void LeakCheck::tell(EndRecord& end) const {
+void LeakCheck::report(EndRecord& end) const {
   if (!at_first_ || !now_) return;
   end.memory_kept_bytes = static_cast<std::int64_t>(*at_first_) - static_cast<std::int64_t>(*now_);
   if (!by_.empty()) end.memory_kept_by = by_;

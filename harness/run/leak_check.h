@@ -18,7 +18,7 @@ class LeakCheck {
   void begin(Device& device);
   /// After a case, when all it had is destroyed. Names it if it kept more than those before it.
   void note(Device& device, const std::string& case_name);
-  void tell(EndRecord& end) const;
+  void report(EndRecord& end) const;
 
  private:
   std::optional<std::uint64_t> at_first_, before_, now_;

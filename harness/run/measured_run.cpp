@@ -169,11 +169,12 @@ class MeasuredRun {
     if (!fresh_) leak_check_.begin(*device_);
     for (const std::string& text : job_.cases) {
       const CaseName name = CaseName::parse(text);
-      tell(message::CaseBegun{text});
+      report(message::CaseBegun{text});
       const CaseResult result =
           tracing_.problem() ? untraceable(*tracing_.problem()) : measure(name);
       write_summary(name, result);
-      tell(message::CaseEnded{text, result.status, result.reason, result.sticky, result.of_trace});
+      report(
+          message::CaseEnded{text, result.status, result.reason, result.sticky, result.of_trace});
       if (result.status == Status::failed || result.status == Status::invalid) {
         any_failed = true;
         reason = "a case failed";
@@ -226,7 +227,7 @@ class MeasuredRun {
     if (delay_) note_delay(end);
     if (warm_up_) end.warm_up = so_far(warm_up_->result());
     end.other_processes = other_processes_;
-    leak_check_.tell(end);
+    leak_check_.report(end);
     if (!telemetry_->device_problem().empty()) end.telemetry_problem = telemetry_->device_problem();
     end.telemetry_missing = telemetry_->missing();
     if (fresh_ && !sticky) {
@@ -315,7 +316,7 @@ class MeasuredRun {
     if (const auto bits = prepared->bits()) writer_.write(record_to_json(*bits));
     // The host works while a case is prepared, and has no clock of its own beside the thread's.
     if (warm_up_ && is_gpu(device_->facts())) result.steady = warm_up_->keep();
-    tell(message::CasePrepared{name.text()});
+    report(message::CasePrepared{name.text()});
     const std::unique_ptr<CaseTrace> trace =
         tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
     if (trace) trace->begin();
@@ -350,7 +351,7 @@ class MeasuredRun {
                      }
                      write_telemetry(name, index, own_processes);
                      result.samples += block.size();
-                     tell(message::BlockDone{index});
+                     report(message::BlockDone{index});
                      if (!definition.stops_when_steady) return true;
                      steady.add(block);
                      return !steady.steady();

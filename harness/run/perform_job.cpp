@@ -22,9 +22,9 @@ namespace {
 void perform(const job::Probe& job) {
   ProbeOptions options;
   options.index = job.index;
-  options.found = [](int count) { tell(message::Found{count}); };
-  options.asking = [](const char* call) { tell(message::Asking{call}); };
-  tell(message::Devices{probe_devices(job.backend, options)});
+  options.found = [](int count) { report(message::Found{count}); };
+  options.asking = [](const char* call) { report(message::Asking{call}); };
+  report(message::Devices{probe_devices(job.backend, options)});
 }
 
 void perform(const job::Initialise& job) {
@@ -32,7 +32,7 @@ void perform(const job::Initialise& job) {
   const std::unique_ptr<Device> device = open_device(job.backend, job.uuid);
   const double milliseconds = static_cast<double>(now_ns() - begin) * 1e-6;
   device->free_memory_bytes();  // a context that cannot even say that is of no use
-  tell(message::Initialised{milliseconds});
+  report(message::Initialised{milliseconds});
 }
 
 void perform(const job::WarmJitCache& job) {
@@ -48,12 +48,12 @@ void perform(const job::WarmJitCache& job) {
 }
 
 void perform(const job::FindTracing&) {
-  tell(message::TracingFound{why_no_cupti()});
+  report(message::TracingFound{why_no_cupti()});
 }
 
 void perform(const job::HoldDriverOpen& job) {
   probe_devices(job.backend);
-  tell(message::Kept{});
+  report(message::Kept{});
   for (;;) pause();
 }
 
@@ -68,7 +68,7 @@ int run_job(const Json& json) {
     std::visit([](const auto& job) { perform(job); }, job_from_json(json));
     return 0;
   } catch (const std::exception& error) {
-    tell(message::Failed{error.what(), dynamic_cast<const WriteError*>(&error) != nullptr});
+    report(message::Failed{error.what(), dynamic_cast<const WriteError*>(&error) != nullptr});
     if (process_is_traced()) std::_Exit(static_cast<int>(ExitCode::failed));
     return static_cast<int>(ExitCode::failed);
   }

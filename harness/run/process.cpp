@@ -285,7 +285,7 @@ void send_message(const Json& message) {
   [[maybe_unused]] const ssize_t ignored = write(kMessageDescriptor, line.data(), line.size());
 }
 
-void tell(const Message& message) {
+void report(const Message& message) {
   send_message(to_json(message));
 }
 

@@ -81,6 +81,6 @@ inline constexpr int kMessageDescriptor = 3;
 Json receive_job();
 void send_message(const Json& message);
 /// The same, of what a worker of `run` says.
-void tell(const Message& message);
+void report(const Message& message);
 
 }  // namespace launchgap

@@ -228,14 +228,18 @@ REPLACED = {
     r"(?<![/\w-])setups?(?! --|: )\b(?!-)": "process configuration, process_config",
     r"\bcase_timeout_s\b": "timeout_s",
     r"\+trace=": "+trace_level=",
+    r"\btell\(": "report",
+    r"\"replicates\"": "runs, of a fleet's plan sessions",
 }
 READERS_OF_OLD_FILES = {
     "harness/core/metric.cpp",
     "harness/core/process_config.cpp",
+    "harness/fleet/fleet_plan.h",
     "harness/record/records.h",
     "harness/record/session_record.h",
     "harness/regression/history.cpp",
     "harness/regression/history_database.cpp",
+    "reports/launchgap_report/page.py",
 }
 
 

@@ -32,7 +32,7 @@ Result get_uuid(Call& call, Uuid* uuid, Device device) {
   });
 }
 
-Result tell_of_error(Result code, const char* ErrorName::*which, const char** to) {
+Result report_error(Result code, const char* ErrorName::*which, const char** to) {
   if (to == nullptr) return kInvalidValue;
   const ErrorName* const error = find_error(code);
   *to = error != nullptr ? error->*which : nullptr;
@@ -105,12 +105,12 @@ EXPORT Result cuDriverGetVersion(int* version) {
 
 EXPORT Result cuGetErrorName(Result code, const char** name) {
   Call call("cuGetErrorName");
-  return call.returns(tell_of_error(code, &ErrorName::name, name));
+  return call.returns(report_error(code, &ErrorName::name, name));
 }
 
 EXPORT Result cuGetErrorString(Result code, const char** text) {
   Call call("cuGetErrorString");
-  return call.returns(tell_of_error(code, &ErrorName::text, text));
+  return call.returns(report_error(code, &ErrorName::text, text));
 }
 
 EXPORT Result cuDeviceGetCount(int* count) {

@@ -47,30 +47,30 @@ unsigned long long share_of_time_ns(double share) {
 Result read_field(const NvmlDescription& nvml, FieldValue& value) {
   if (nvml.lacks("field:" + std::to_string(value.field))) return kNotSupported;
   value.type = kUnsignedLongLong;
-  const auto tell_share = [&](double share) {
+  const auto report_share = [&](double share) {
     value.value.as_unsigned_long_long = share_of_time_ns(share);
     return kSuccess;
   };
-  const auto tell = [&](int number) {
+  const auto report = [&](int number) {
     value.type = kUnsignedInt;
     value.value.as_unsigned = static_cast<unsigned>(number);
     return kSuccess;
   };
   switch (value.field) {
     case kSwPowerCapNs:
-      return tell_share(nvml.sw_power_cap_share);
+      return report_share(nvml.sw_power_cap_share);
     case kSwThermalNs:
-      return tell_share(nvml.sw_thermal_share);
+      return report_share(nvml.sw_thermal_share);
     case kHwThermalNs:
-      return tell_share(nvml.hw_thermal_share);
+      return report_share(nvml.hw_thermal_share);
     case kHwPowerBrakeNs:
-      return tell_share(nvml.hw_power_brake_share);
+      return report_share(nvml.hw_power_brake_share);
     case kSyncBoostNs:
-      return tell_share(0);
+      return report_share(0);
     case kPcieReplays:
-      return tell(nvml.pcie_replays);
+      return report(nvml.pcie_replays);
     case kPowerInstantMilliwatts:
-      return tell(nvml.power_mw);
+      return report(nvml.power_mw);
     default:
       return kNotSupported;
   }

@@ -27,16 +27,16 @@ void announce(const std::string& what) {
   send_message({{"at", what}});
 }
 
-void tell(const Json& facts) {
+void report(const Json& facts) {
   send_message({{"facts", facts}});
 }
 
 /// Why the loader took the file that it took, by its own account; nothing where it gives none.
-void tell_origin(const std::string& name) {
+void report_origin(const std::string& name) {
   if (!std::getenv("LD_DEBUG_OUTPUT")) return;
   announce("loading " + name);
   for (const LoaderSearch& search : trace_loading({name})) {
-    if (search.wanted == name && !search.found.empty()) tell({{"origin", search.why()}});
+    if (search.wanted == name && !search.found.empty()) report({{"origin", search.why()}});
   }
 }
 
@@ -58,20 +58,20 @@ std::string driver_error_text(const SharedLibrary& library, int code) {
 /// which GPUs it lists.
 void probe_driver() {
   announce("loading libcuda.so.1");
-  if (!std::getenv("LAUNCHGAP_LIBCUDA")) tell_origin("libcuda.so.1");
+  if (!std::getenv("LAUNCHGAP_LIBCUDA")) report_origin("libcuda.so.1");
   const SharedLibrary library = SharedLibrary::open(
       {"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}, /*loader_alone=*/true});
-  tell({{"path", library.path()}, {"simulated", library.facts().simulated}});
+  report({{"path", library.path()}, {"simulated", library.facts().simulated}});
   const auto get_version = function_in<int(int*)>(library, "cuDriverGetVersion");
   const auto initialise = function_in<int(unsigned)>(library, "cuInit");
   if (!get_version || !initialise)
     throw Error("{} has no cuInit: it is no CUDA driver", library.path());
   announce("cuDriverGetVersion");
   int version = 0;
-  if (get_version(&version) == 0 && version > 0) tell({{"cuda_version", version}});
+  if (get_version(&version) == 0 && version > 0) report({{"cuda_version", version}});
   announce("cuInit");
   const int code = initialise(0);
-  tell({{"code", code}, {"text", driver_error_text(library, code)}});
+  report({{"code", code}, {"text", driver_error_text(library, code)}});
   if (code != 0) return;
   announce("listing the GPUs");
   Json devices = Json::array();
@@ -79,7 +79,7 @@ void probe_driver() {
     if (!facts.usable) throw Error(facts.reason);
     devices.push_back(fields_to_json(facts));
   }
-  tell({{"devices", devices}});
+  report({{"devices", devices}});
 }
 
 template <class Value>
@@ -98,14 +98,14 @@ void probe_nvml() {
     put(facts, "driver_version", inventory.driver_version);
     put(facts, "cuda_version", inventory.cuda_version);
     for (const cuda::NvmlGpu& gpu : inventory.gpus) facts["gpus"].push_back(fields_to_json(gpu));
-    tell(facts);
+    report(facts);
   } catch (const LibraryError& error) {
-    tell({{"code", error.code()}, {"text", error.text()}});
+    report({{"code", error.code()}, {"text", error.text()}});
   }
 }
 
 /// Which GPUs the files hold code for, all of them together.
-void tell_code(const std::set<std::string>& files) {
+void report_code(const std::set<std::string>& files) {
   announce("reading for which GPUs there is code");
   Json machine_code = Json::array(), ptx = Json::array();
   std::set<CodeTarget> all_machine_code, all_ptx;
@@ -122,7 +122,7 @@ void tell_code(const std::set<std::string>& files) {
   }
   for (const CodeTarget& target : all_machine_code) machine_code.push_back(target.text());
   for (const CodeTarget& target : all_ptx) ptx.push_back(target.text());
-  tell({{"machine_code", machine_code}, {"ptx", ptx}, {"code_incomplete", incomplete}});
+  report({{"machine_code", machine_code}, {"ptx", ptx}, {"code_incomplete", incomplete}});
 }
 
 /// CUDA's runtime: its version, and whether it can do anything with the driver that there is.
@@ -130,23 +130,23 @@ void probe_runtime(const SharedLibrary& library) {
   int version = 0;
   if (const auto get = function_in<int(int*)>(library, "cudaRuntimeGetVersion");
       get && get(&version) == 0)
-    tell({{"version", cuda_version_text(version)}});
+    report({{"version", cuda_version_text(version)}});
   announce("cudaGetDeviceCount");
   const auto count = function_in<int(int*)>(library, "cudaGetDeviceCount");
   if (!count) return;
   int devices = 0;
   const int code = count(&devices);
   const auto text = function_in<const char*(int)>(library, "cudaGetErrorString");
-  tell({{"code", code}, {"text", text && text(code) ? text(code) : ""}});
+  report({{"code", code}, {"text", text && text(code) ? text(code) : ""}});
 }
 
 /// cuDNN is several files, which it loads when they are needed; its own functions check that they
 /// belong together.
 void probe_cudnn(const SharedLibrary& library) {
   if (const auto get = function_in<std::size_t()>(library, "cudnnGetVersion"))
-    tell({{"version", cudnn_version_text(get())}});
+    report({{"version", cudnn_version_text(get())}});
   if (const auto get = function_in<std::size_t()>(library, "cudnnGetCudartVersion"))
-    tell({{"built_for_cuda", cuda_version_text(static_cast<int>(get()))}});
+    report({{"built_for_cuda", cuda_version_text(static_cast<int>(get()))}});
   const auto text = function_in<const char*(int)>(library, "cudnnGetErrorString");
   for (const char* check : {"cudnnGraphVersionCheck",
                             "cudnnOpsVersionCheck",
@@ -164,7 +164,7 @@ void probe_cudnn(const SharedLibrary& library) {
     const int code = function();
     send_message({{"step", {{"check", check}, {"code", code}, {"text", text ? text(code) : ""}}}});
   }
-  tell({{"files", mapped_files("libcudnn")}});
+  report({{"files", mapped_files("libcudnn")}});
 }
 
 void probe_property_version(const SharedLibrary& library, const char* function) {
@@ -174,40 +174,40 @@ void probe_property_version(const SharedLibrary& library, const char* function) 
   for (int i = 0; i < 3; ++i) {
     if (get(i, &part[i]) != 0) return;
   }
-  tell({{"version", fmt::format("{}.{}.{}", part[0], part[1], part[2])}});
+  report({{"version", fmt::format("{}.{}.{}", part[0], part[1], part[2])}});
 }
 
 /// One library, as the loader finds it by its name.
 void probe_library(const Json& job) {
   const auto kind = job.at("library").get<std::string>();
   const auto soname = job.at("soname").get<std::string>();
-  tell_origin(soname);
+  report_origin(soname);
   announce("loading " + soname);
   const SharedLibrary library = SharedLibrary::open({soname, "", {soname}, {}, true});
-  tell({{"path", library.path()}, {"simulated", library.facts().simulated}});
+  report({{"path", library.path()}, {"simulated", library.facts().simulated}});
   announce("asking its version");
   if (kind == "cudart") return probe_runtime(library);
   if (kind == "cudnn") {
     probe_cudnn(library);
-    if (job.value("code", false)) tell_code(mapped_files("libcudnn"));
+    if (job.value("code", false)) report_code(mapped_files("libcudnn"));
     return;
   }
   if (kind == "cublas") {
     probe_property_version(library, "cublasGetProperty");
-    if (job.value("code", false)) tell_code(mapped_files("libcublas"));
+    if (job.value("code", false)) report_code(mapped_files("libcublas"));
     return;
   }
   if (kind == "nccl") {
     int version = 0;
     const auto get = function_in<int(int*)>(library, "ncclGetVersion");
     if (get && get(&version) == 0)
-      tell({{"version",
-             fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)}});
+      report({{"version",
+               fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)}});
   }
   if (kind == "cupti") {
     std::uint32_t version = 0;
     const auto get = function_in<int(std::uint32_t*)>(library, "cuptiGetVersion");
-    if (get && get(&version) == 0) tell({{"interface", version}});
+    if (get && get(&version) == 0) report({{"interface", version}});
   }
 }
 
@@ -215,7 +215,7 @@ void probe_library(const Json& job) {
 void probe_node(const Json& job) {
   const auto path = job.at("path").get<std::string>();
   announce("opening " + path);
-  tell({{"open_error", open_error_of(SystemFiles::of_this_system(), path)}});
+  report({{"open_error", open_error_of(SystemFiles::of_this_system(), path)}});
 }
 
 }  // namespace
@@ -238,7 +238,7 @@ int answer_probe(const Json& job) {
     } else if (task == "doctor-node") {
       probe_node(job);
     } else if (task == "doctor-computing") {
-      tell_computing_processes();
+      report_computing_processes();
     } else if (task == "doctor-proof") {
       prove(job.at("uuid").get<std::string>());
     } else {

@@ -333,7 +333,7 @@ std::set<pid_t> ComputingProcesses::now() {
   return last_;
 }
 
-void tell_computing_processes() {
+void report_computing_processes() {
   constexpr useconds_t kEvery = 250'000;
   for (;;) {
     Json pids = Json::array();

@@ -95,6 +95,6 @@ class ComputingProcesses {
 };
 
 /// The worker's side: ends when its parent does.
-void tell_computing_processes();
+void report_computing_processes();
 
 }  // namespace launchgap::doctor
