@@ -1,3 +1,5 @@
+#include "harness/regression/compare.h"
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -12,7 +14,6 @@
 #include "harness/core/stop.h"
 #include "harness/measure/benchmark.h"
 #include "harness/regression/algorithm_change.h"
-#include "harness/regression/compare.h"
 #include "harness/regression/paired_metrics.h"
 #include "harness/regression/side.h"
 #include "harness/run/device_lock.h"

@@ -9,7 +9,6 @@
 #include "harness/summary/fallback.h"
 #include "harness/summary/ladder.h"
 #include "harness/summary/layout_kernels.h"
-#include "harness/summary/merged_findings.h"
 #include "harness/summary/night_findings.h"
 #include "harness/summary/pattern_findings.h"
 #include "harness/summary/selections.h"

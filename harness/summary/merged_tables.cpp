@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/text.h"
-#include "harness/summary/merged_findings.h"
+#include "harness/summary/session_findings.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {

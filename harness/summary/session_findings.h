@@ -30,4 +30,8 @@ class DeviceLabels {
 std::vector<Finding> session_findings(const SessionData& session,
                                       const std::vector<SummaryRow>& rows);
 
+/// What of sessions that were put together is missing, as one finding with a line for each; none
+/// where nothing is.
+std::vector<Finding> merged_findings(const SessionData& session);
+
 }  // namespace launchgap

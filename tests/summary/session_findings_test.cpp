@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "harness/summary/all_findings.h"
-#include "harness/summary/merged_findings.h"
 #include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"
