@@ -79,7 +79,7 @@ def said_of(finding: dict, own: str = "") -> Said:
 def without_folders(text: str, own: str) -> str:
     for folder in filter(None, (own, str(ROOT))):
         text = text.replace(folder, "")
-    return re.sub(r"/tmp/launchgap-[\w-]+", "", text)
+    return re.sub(rf"{re.escape(tempfile.gettempdir())}/launchgap-[\w-]+", "", text)
 
 
 # What includes tests/sentences/said.h, by program; without what takes longest and has nothing said.
