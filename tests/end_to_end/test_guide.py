@@ -42,10 +42,10 @@ def test_the_gpu_is_idle_for_so_long_with_work_queued(job):
     assert f"for {values['recorded/job', 'idle_queued_ns'] / job_ns:.0%} it has work".replace("%", " %") in GUIDE
 
 
-def replayed(session, folder, filter="pattern.*eager$"):
+def replayed(session, folder, filter="pattern.*eager$", runs=1):
     """The origin of the pattern, its operations, and its results."""
     launchgap(
-        *("run", "--pattern", session, "--devices", "host", "--runs", "1", *UNTRACED, "--filter", filter),
+        *("run", "--pattern", session, "--devices", "host", "--runs", str(runs), *UNTRACED, "--filter", filter),
         *("--no-report", "-o", folder),
         code=0,
     )
@@ -62,7 +62,7 @@ def test_the_step_that_is_done_again_leaves_out_as_many_waits(job, tmp_path):
 @pytest.mark.compares_times
 def test_the_step_of_resnet_is_bound_by_its_program_which_brings_the_batch(tmp_path):
     launchgap("import", ROOT / "tests/recordings/v100-resnet50.kineto.json.gz", "-o", tmp_path / "job", code=0)
-    origin, operations, (row,) = replayed(tmp_path / "job", tmp_path / "replay")
+    origin, operations, (row,) = replayed(tmp_path / "job", tmp_path / "replay", runs=3)
     assert not origin["remarks"]
     assert f"{len(operations):,} operations on one stream, {origin['recorded_ns'] / 1e6:.1f} ms when it" in GUIDE
     assert row["streams"] == "1"
