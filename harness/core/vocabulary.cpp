@@ -50,8 +50,7 @@ constexpr Word kWords[] = {
      "measured"},
     {"trace",
      "what tracing kept of a traced run; an *allocation trace* is what a program allocated and "
-     "gave "
-     "back, in its order"},
+     "gave back, in its order"},
     {"event",
      "of a run: what befell it, as its records say (`event`); of a GPU: a mark in a stream, by "
      "which the source `events` takes times. A *kept event* is a call, a kernel or a copy of a "

@@ -310,14 +310,14 @@ void ProfiledEvents::take_allocation(std::uint32_t thread, const ProfiledEvent& 
 }
 
 void ProfiledEvents::finish() {
-  report_calls();
+  resolve_calls();
   if (!has_steps_) make_steps();
-  report_copies();
+  remark_on_copies();
 }
 
 /// What a call started says what it was for. One that started nothing bears the name of a kernel,
 /// whose record is lost then.
-void ProfiledEvents::report_calls() {
+void ProfiledEvents::resolve_calls() {
   if (untold_.empty()) return;
   activity::Trace& trace = process_.trace;
   std::unordered_map<std::uint32_t, Purpose> started;
@@ -348,7 +348,7 @@ void ProfiledEvents::make_steps() {
 }
 
 /// The profiler may have lost the kernels of a GPU, and says nothing of that.
-void ProfiledEvents::report_copies() {
+void ProfiledEvents::remark_on_copies() {
   process_.may_be_partial = true;
   std::set<std::uint64_t> with_kernels, with_copies;
   const auto add = [&](const auto& records, std::set<std::uint64_t>& gpus) {

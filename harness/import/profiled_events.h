@@ -82,9 +82,9 @@ class ProfiledEvents {
   std::uint32_t name_index(std::string_view name);
   void take_call(std::uint32_t thread, const ProfiledEvent& event);
   void take_allocation(std::uint32_t thread, const ProfiledEvent& event);
-  void report_calls();
+  void resolve_calls();
   void make_steps();
-  void report_copies();
+  void remark_on_copies();
 
   Recording& recording_;
   Process& process_;

@@ -157,7 +157,7 @@ void TensorflowRows::finish() {
     take_work();
     events_.finish();
     make_steps();
-    report_ops();
+    remark_on_ops();
     refuse_host_alone();
   }
 }
@@ -198,7 +198,7 @@ void TensorflowRows::make_steps() {
 
 /// Without launch calls, this is all that tells how soon work began: from where TensorFlow began
 /// an op to the first that the GPU did for it.
-void TensorflowRows::report_ops() {
+void TensorflowRows::remark_on_ops() {
   const auto by_name = [](const Op& op) { return std::pair(op.name, op.begin_ns); };
   std::vector<Op> work;
   for (const Work& own : work_) work.push_back(own.op);

@@ -66,7 +66,7 @@ class TensorflowRows {
   void refuse_host_alone() const;
   void take_work();
   void make_steps();
-  void report_ops();
+  void remark_on_ops();
 
   Recording& recording_;
   Process& process_;

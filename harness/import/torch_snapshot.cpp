@@ -68,7 +68,7 @@ class Snapshot {
     if (process_.events() == 0) {
       take_live(is_list);
     } else {
-      report_earlier();
+      remark_on_earlier();
     }
     std::ranges::stable_sort(process_.allocations, {}, &Allocation::at_ns);
     std::ranges::stable_sort(process_.trace.memory, {}, &activity::Memory::at_ns);
@@ -256,7 +256,7 @@ class Snapshot {
   }
 
   /// The trace is a ring: what was allocated before its first event is live, and nothing says so.
-  void report_earlier() {
+  void remark_on_earlier() {
     std::set<std::pair<std::uint64_t, std::uint64_t>> known;
     for (const Allocation& one : process_.allocations) {
       if (one.action == AllocationAction::allocate) known.emplace(one.gpu, one.address);

@@ -1,5 +1,5 @@
-// `compare`: two builds, library paths, settings or cases, in fresh processes
-// next to each other on the same device.
+// `compare`: two builds, library paths, settings or cases, in fresh processes next to each other on
+// the same device.
 #pragma once
 
 #include <cstddef>

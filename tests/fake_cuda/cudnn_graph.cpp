@@ -463,7 +463,7 @@ struct Answer {
     return kCudnnSuccess;
   }
   template <class T>
-  CudnnStatus report(const std::vector<T>& all) const {
+  CudnnStatus copy(const std::vector<T>& all) const {
     const std::size_t most = std::min(all.size(), static_cast<std::size_t>(requested));
     if (most > 0) std::memcpy(elements, all.data(), most * sizeof(T));
     *count = static_cast<std::int64_t>(most);
@@ -487,9 +487,9 @@ CudnnStatus get(const Descriptor& its, int attribute, int type, const Answer& an
     return answer.fill(kCudnnEngineConfigDescriptor, its.engines.size(), config);
   }
   if (is(kCudnnKnobChoiceDescriptor, kCudnnKnobType, kCudnnTypeKnob))
-    return answer.report(std::vector{its.knob.first});
+    return answer.copy(std::vector{its.knob.first});
   if (is(kCudnnKnobChoiceDescriptor, kCudnnKnobValue, kCudnnTypeInt64))
-    return answer.report(std::vector{its.knob.second});
+    return answer.copy(std::vector{its.knob.second});
   LAUNCHGAP_REFUSE_IF(its.engines.empty(), kBadParameter);
   const Engine& engine = its.engines.front();
   if (is(kCudnnEngineConfigDescriptor, kCudnnConfigEngine, kCudnnTypeDescriptor)) {
@@ -503,13 +503,13 @@ CudnnStatus get(const Descriptor& its, int attribute, int type, const Answer& an
                        [&](Descriptor& one, std::size_t i) { one.knob = engine.knobs[i]; });
   }
   if (is(kCudnnEngineDescriptor, kCudnnEngineIndex, kCudnnTypeInt64))
-    return answer.report(std::vector{engine.index});
+    return answer.copy(std::vector{engine.index});
   if (is(kCudnnEngineDescriptor, kCudnnEngineNumericalNotes, kCudnnTypeNumericalNote))
-    return answer.report(engine.numerical_notes);
+    return answer.copy(engine.numerical_notes);
   if (is(kCudnnEngineDescriptor, kCudnnEngineBehaviorNotes, kCudnnTypeBehaviorNote))
-    return answer.report(engine.behavior_notes);
+    return answer.copy(engine.behavior_notes);
   if (is(kCudnnPlanDescriptor, kCudnnPlanWorkspace, kCudnnTypeInt64))
-    return answer.report(std::vector{static_cast<std::int64_t>(engine.workspace_bytes)});
+    return answer.copy(std::vector{static_cast<std::int64_t>(engine.workspace_bytes)});
   return fails(kBadParameter, "no such attribute of this descriptor, or of another type");
 }
 
