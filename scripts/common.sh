@@ -61,3 +61,10 @@ not_sanitized='*Nights.Rarely*:*Characteristics.LieWithin*:NightResampling.*:*Pa
 ':GapByChance.NothingIs*:GapByChance.WhatIs*'\
 ':LoaderTrace.OfThisMachinesLoader:Watch.TellsProgramsApart:Watch.PythonByCtypes:RunningProcess.OfThisMachine'\
 ':*OverTheHost.SaysWhenThereIsNotSoMuchAndGoesOn/pool'
+
+# The output of the C++ tests that failed, of a log of ctest, without the tests in it that passed.
+failed_output() {
+  awk '/Test +#[0-9]+: .*\*\*\*/ { failed = 1; print; next }
+       /^ +Start +[0-9]+: |^ *[0-9]+\/[0-9]+ Test +#/ { failed = 0 }
+       failed && !/^\[ RUN  |^\[       OK |^\[---|^$/' "$1" | tail -n 200
+}

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <map>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include "harness/core/cpus.h"
@@ -101,21 +102,38 @@ bool is_idle_machine() {
   return std::getenv("LAUNCHGAP_IDLE_MACHINE") != nullptr;
 }
 
-/// Of the disturbed samples that are slow, which most must be, 18 in 20 must have the cause.
-void expect_told(const std::vector<Slow>& found, TailCause cause) {
-  std::size_t n = 0, taken_away = 0, slow = 0;
-  for (const Slow& one : found) {
-    if (one.sample % kEvery != kEvery / 2) continue;
-    ++slow;
-    n += one.cause == cause;
-    taken_away += one.cause == TailCause::host_pause;
+/// Of the disturbed samples that are slow, which most must be, 18 in 20 must have the cause. Other
+/// work may disturb a run as well and take the CPU away: beside it one run in five must be so.
+void expect_told(const std::function<std::vector<Slow>()>& disturbed_samples, TailCause cause) {
+  const int tries = is_idle_machine() ? 1 : 5;
+  std::string runs;
+  for (int run = 0; run < tries; ++run) {
+    std::map<std::string_view, std::size_t> causes;
+    std::size_t slow = 0, told = 0;
+    for (const Slow& one : disturbed_samples()) {
+      ++slow;
+      told += one.cause == cause || (!is_idle_machine() && one.cause == TailCause::host_pause);
+      ++causes[name_of(one.cause)];
+    }
+    runs += fmt::format("{} slow: {}\n", slow, causes);
+    if (slow < kDisturbed / 2 && !is_idle_machine())
+      GTEST_SKIP() << "beside other work few of the disturbed samples are slower than the others";
+    if (slow >= kDisturbed / 2 && 10 * told >= 9 * slow) {
+      fmt::print("{}", runs);
+      return;
+    }
   }
-  fmt::print("{}: {} of {}\n", name_of(cause), n, slow);
-  if (slow < kDisturbed / 2 && !is_idle_machine())
-    GTEST_SKIP() << "beside other work few of the disturbed samples are slower than the others";
-  EXPECT_GE(slow, kDisturbed / 2);
-  if (!is_idle_machine()) n += taken_away;
-  EXPECT_GE(static_cast<double>(n), 0.9 * static_cast<double>(slow));
+  ADD_FAILURE() << "no run in which " << name_of(cause) << " is the cause of 18 in 20:\n" << runs;
+}
+
+void expect_told(Case& disturbed, TailCause cause) {
+  expect_told(
+      [&] {
+        std::vector<Slow> found = slow_samples(disturbed);
+        std::erase_if(found, [](const Slow& one) { return one.sample % kEvery != kEvery / 2; });
+        return found;
+      },
+      cause);
 }
 
 class HostCauses : public testing::Test {
@@ -127,7 +145,7 @@ class HostCauses : public testing::Test {
 
 TEST_F(HostCauses, AWaitWithinASample) {
   Disturbed disturbed(compute, {.within = [] { usleep(200); }});
-  expect_told(slow_samples(disturbed), TailCause::blocked);
+  expect_told(disturbed, TailCause::blocked);
 }
 
 TEST_F(HostCauses, PagesThatAreTouchedFirst) {
@@ -141,7 +159,7 @@ TEST_F(HostCauses, PagesThatAreTouchedFirst) {
           static_cast<volatile char*>(fresh)[at] = 1;
         munmap(fresh, kBytes);
       }});
-  expect_told(slow_samples(disturbed), TailCause::page_fault);
+  expect_told(disturbed, TailCause::page_fault);
 }
 
 TEST_F(HostCauses, AMoveToAnotherCpu) {
@@ -149,7 +167,7 @@ TEST_F(HostCauses, AMoveToAnotherCpu) {
   int moves = 0;
   Disturbed disturbed(
       compute, {.within = [&] { bind_thread({own_[static_cast<std::size_t>(++moves % 2)]}); }});
-  expect_told(slow_samples(disturbed), TailCause::migration);
+  expect_told(disturbed, TailCause::migration);
 }
 
 // Whoever computes on the same CPU takes it away now and then, for a millisecond or more. The
@@ -161,19 +179,20 @@ TEST_F(HostCauses, LoadOnTheSameCpu) {
     while (going) compute();
   });
   Disturbed undisturbed(compute, {});
-  std::vector<Slow> found;
-  for (int tries = 0; found.size() < kDisturbed && tries < 100; ++tries) {
-    for (const Slow& slow : slow_samples(undisturbed, {10, 2000})) {
-      if (slow.extra_ns >= kTakenAwayNs) found.push_back(slow);
-    }
-  }
+  expect_told(
+      [&] {
+        std::vector<Slow> found;
+        for (int runs = 0; found.size() < kDisturbed && runs < 100; ++runs) {
+          for (const Slow& slow : slow_samples(undisturbed, {10, 2000})) {
+            if (slow.extra_ns >= kTakenAwayNs && found.size() < kDisturbed) found.push_back(slow);
+          }
+        }
+        EXPECT_EQ(found.size(), kDisturbed);
+        return found;
+      },
+      TailCause::host_pause);
   going = false;
   other.join();
-  ASSERT_GE(found.size(), kDisturbed);
-  found.resize(kDisturbed);
-  const auto n = std::ranges::count(found, TailCause::host_pause, &Slow::cause);
-  fmt::print("host-pause: {} of {}\n", n, kDisturbed);
-  EXPECT_GE(n, 18);
 }
 
 TEST_F(HostCauses, ASleepBeforeALaunch) {
@@ -186,7 +205,7 @@ TEST_F(HostCauses, ASleepBeforeALaunch) {
         stream->wait();
       },
       {.before = [] { usleep(5000); }});
-  expect_told(slow_samples(disturbed), TailCause::after_pause);
+  expect_told(disturbed, TailCause::after_pause);
 }
 
 // On a machine that does nothing else. Beside other work samples are slow for reasons that hold.
