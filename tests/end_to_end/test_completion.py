@@ -65,22 +65,21 @@ def test_fish_completes(scripts):
 def test_zsh_completes(scripts):
     """In a terminal of its own, since zsh completes in no other."""
     for line in ("launchgap run --profile ", "launchgap history pr"):
-        shown = typed_into_zsh(scripts / "_launchgap.zsh", line)
-        assert all(word in shown for word in WANTED[line]), shown
-    assert "prune" not in typed_into_zsh(scripts / "_launchgap.zsh", "launchgap replay pr")
+        typed_into_zsh(scripts / "_launchgap.zsh", line, WANTED[line])
+    assert "prune" not in typed_into_zsh(scripts / "_launchgap.zsh", "launchgap replay pr", [])
 
 
-def typed_into_zsh(script, line) -> str:
-    """What the terminal shows once `line` was completed. Each time it waits for the prompt: until zsh edits the line, the
-    terminal does, for which a tab is a letter."""
+def typed_into_zsh(script, line: str, offered: list[str]) -> str:
+    """What the terminal shows once `line` was completed, and that has the words `offered`. Each time it waits: until zsh
+    edits the line, the terminal does, for which a tab is a letter; and zsh lists nothing while more is typed."""
     child, terminal = pty.fork()
     if child == 0:
         os.environ.update(TERM="dumb", COLUMNS="100")
         os.execvp("zsh", ["zsh", "-f", "-i"])
 
-    def read_until(wanted: str, limit_s: float = 60) -> str:
+    def read_until(*wanted: str, limit_s: float = 60) -> str:
         shown, end = "", time.monotonic() + limit_s
-        while wanted not in shown:
+        while not all(word in shown for word in wanted):
             assert time.monotonic() < end, f"no {wanted!r} in {shown!r}"
             if select.select([terminal], [], [], 0.1)[0]:
                 shown += os.read(terminal, 65536).decode(errors="replace")
@@ -90,9 +89,9 @@ def typed_into_zsh(script, line) -> str:
         os.write(terminal, f"autoload -U compinit; compinit -D; source {script}; PROMPT='rea''dy '\n".encode())
         read_until("ready ")
         os.write(terminal, line.encode() + b"\t\t")
-        read_until(line)
+        shown = read_until(line, *offered)
         os.write(terminal, b"\x15PROMPT='do''ne '\n")
-        return line + read_until("done ")
+        return shown + read_until("done ")
     finally:
         os.close(terminal)
         os.waitpid(child, 0)
