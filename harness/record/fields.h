@@ -343,26 +343,24 @@ struct AsJson<ProcessConfig> {
   static ProcessConfig from(const std::string& text) { return {text}; }
 };
 
-template <>
-struct AsJson<Arm> {
+namespace fields_detail {
+/// A value that stands as its name.
+template <class Value, auto parse>
+struct ByName {
   using Form = std::string;
-  static std::string to(Arm arm) { return std::string(name_of(arm)); }
-  static Arm from(const std::string& text) { return parse_arm(text); }
+  static std::string to(Value value) { return std::string(name_of(value)); }
+  static Value from(const std::string& text) { return parse(text); }
 };
+}  // namespace fields_detail
 
 template <>
-struct AsJson<Profile> {
-  using Form = std::string;
-  static std::string to(Profile profile) { return std::string(name_of(profile)); }
-  static Profile from(const std::string& text) { return parse_profile(text); }
-};
+struct AsJson<Arm> : fields_detail::ByName<Arm, parse_arm> {};
 
 template <>
-struct AsJson<Status> {
-  using Form = std::string;
-  static std::string to(Status status) { return std::string(name_of(status)); }
-  static Status from(const std::string& text) { return parse_status(text); }
-};
+struct AsJson<Profile> : fields_detail::ByName<Profile, parse_profile> {};
+
+template <>
+struct AsJson<Status> : fields_detail::ByName<Status, parse_status> {};
 
 template <>
 struct AsJson<std::filesystem::path> {

@@ -1,6 +1,7 @@
 // JSON that somebody else may have written: read within limits, and with its types checked.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
@@ -94,11 +95,7 @@ template <class Value>
 struct Type<std::vector<Value>> {
   static std::string name() { return fmt::format("an array, each of it {}", Type<Value>::name()); }
   static bool holds(const Json& value) {
-    if (!value.is_array()) return false;
-    for (const Json& element : value) {
-      if (!Type<Value>::holds(element)) return false;
-    }
-    return true;
+    return value.is_array() && std::all_of(value.begin(), value.end(), Type<Value>::holds);
   }
 };
 
@@ -108,11 +105,7 @@ struct Type<std::map<std::string, Value>> {
     return fmt::format("an object, each value of it {}", Type<Value>::name());
   }
   static bool holds(const Json& value) {
-    if (!value.is_object()) return false;
-    for (const Json& element : value) {
-      if (!Type<Value>::holds(element)) return false;
-    }
-    return true;
+    return value.is_object() && std::all_of(value.begin(), value.end(), Type<Value>::holds);
   }
 };
 

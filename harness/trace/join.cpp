@@ -53,8 +53,7 @@ class LaunchByCorrelation {
 };
 
 /// Whether a record's times can be; counts it if not.
-template <class Record>
-bool times_are_possible(const Record& record, JoinCounts& counts) {
+bool times_are_possible(const auto& record, JoinCounts& counts) {
   if (record.begin_ns <= 0 || record.end_ns <= 0) {
     ++counts.zero;
     return false;

@@ -44,13 +44,10 @@ Tracer& start_tracer(const std::string& backend, TraceLevel level) {
   traced = true;                    // also if it fails: CUPTI may be half-way in
   static Tracer* tracer = nullptr;  // lives on: records may still be written while the process ends
   if (tracer) throw Error("this process is being traced already");
-  switch (backend_named(backend).recorded_by) {
-    case RecordedBy::cupti:
-      tracer = new cupti::CuptiTracer(level);
-      break;
-    case RecordedBy::backend:
-      tracer = new HostTracer(level);
-      break;
+  if (backend_named(backend).recorded_by == RecordedBy::cupti) {
+    tracer = new cupti::CuptiTracer(level);
+  } else {
+    tracer = new HostTracer(level);
   }
   return *tracer;
 }

@@ -1,6 +1,11 @@
 #include "harness/trace/cupti/decode.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <span>
+#include <utility>
+
+#include "harness/trace/cupti/traced_calls.h"
 
 namespace launchgap::cupti {
 namespace {
@@ -13,6 +18,10 @@ const Record& as(const abi::Activity* activity) {
   return *reinterpret_cast<const Record*>(activity);
 }
 
+bool is_one_of(std::uint32_t call, std::span<const std::uint32_t> calls) {
+  return std::ranges::find(calls, call) != calls.end();
+}
+
 std::int64_t time_of(std::uint64_t nanoseconds) {
   return static_cast<std::int64_t>(nanoseconds);
 }
@@ -21,25 +30,17 @@ std::int64_t time_of(std::uint64_t nanoseconds) {
 
 activity::OverheadKind overhead_kind(abi::OverheadKind kind) {
   using activity::OverheadKind;
-  switch (kind) {
-    case abi::kDriverCompiler:
-      return OverheadKind::compiler;
-    case abi::kBufferFlush:
-      return OverheadKind::buffer_flush;
-    case abi::kInstrumentation:
-      return OverheadKind::instrumentation;
-    case abi::kResource:
-      return OverheadKind::resource;
-    case abi::kModuleLoading:
-      return OverheadKind::module_loading;
-    case abi::kLazyFunctionLoading:
-      return OverheadKind::lazy_function_loading;
-    case abi::kCommandBufferFull:
-      return OverheadKind::command_buffer_full;
-    case abi::kBufferRequest:
-      return OverheadKind::buffer_request;
-    case abi::kManagedMemoryInit:
-      return OverheadKind::other;
+  constexpr std::pair<abi::OverheadKind, OverheadKind> kKinds[] = {
+      {abi::kDriverCompiler, OverheadKind::compiler},
+      {abi::kBufferFlush, OverheadKind::buffer_flush},
+      {abi::kInstrumentation, OverheadKind::instrumentation},
+      {abi::kResource, OverheadKind::resource},
+      {abi::kModuleLoading, OverheadKind::module_loading},
+      {abi::kLazyFunctionLoading, OverheadKind::lazy_function_loading},
+      {abi::kCommandBufferFull, OverheadKind::command_buffer_full},
+      {abi::kBufferRequest, OverheadKind::buffer_request}};
+  for (const auto& [known, meant] : kKinds) {
+    if (known == kind) return meant;
   }
   return OverheadKind::other;
 }
@@ -96,45 +97,15 @@ void add_memory(const abi::MemoryActivity& memory, Trace& trace) {
 }  // namespace
 
 Purpose driver_purpose(std::uint32_t call) {
-  switch (call) {
-    case abi::kLaunchKernel:
-    case abi::kLaunchKernelPtsz:
-    case abi::kLaunchKernelEx:
-    case abi::kLaunchKernelExPtsz:
-    case abi::kLaunchCooperativeKernel:
-    case abi::kLaunchCooperativeKernelPtsz:
-    case abi::kGraphLaunch:
-    case abi::kGraphLaunchPtsz:
-      return Purpose::launch;
-    case abi::kMemAlloc:
-    case abi::kMemAllocAsync:
-    case abi::kMemAllocAsyncPtsz:
-      return Purpose::allocate;
-    case abi::kMemFree:
-    case abi::kMemFreeAsync:
-    case abi::kMemFreeAsyncPtsz:
-      return Purpose::release;
-    default:
-      return Purpose::other;
-  }
+  if (is_one_of(call, kDriverLaunches)) return Purpose::launch;
+  if (!is_one_of(call, kDriverAllocations)) return Purpose::other;
+  const bool takes =
+      call == abi::kMemAlloc || call == abi::kMemAllocAsync || call == abi::kMemAllocAsyncPtsz;
+  return takes ? Purpose::allocate : Purpose::release;
 }
 
 Purpose runtime_purpose(std::uint32_t call) {
-  switch (call) {
-    case abi::kCudaLaunchKernel:
-    case abi::kCudaLaunchKernelPtsz:
-    case abi::kInternalCudaLaunchKernel:
-    case abi::kInternalCudaLaunchKernelPtsz:
-    case abi::kCudaLaunchKernelExC:
-    case abi::kCudaLaunchKernelExCPtsz:
-    case abi::kCudaLaunchCooperativeKernel:
-    case abi::kCudaLaunchCooperativeKernelPtsz:
-    case abi::kCudaGraphLaunch:
-    case abi::kCudaGraphLaunchPtsz:
-      return Purpose::launch;
-    default:
-      return Purpose::other;
-  }
+  return is_one_of(call, kRuntimeLaunches) ? Purpose::launch : Purpose::other;
 }
 
 void decode(const RecordReader& reader,
