@@ -80,8 +80,7 @@ class GmtraceFile : public Trace {
   }
 
  private:
-  template <class Read>
-  void named(Read&& read) const {
+  void named(const auto& read) const {
     try {
       read();
     } catch (const Stopped&) {

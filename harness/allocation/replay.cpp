@@ -105,8 +105,7 @@ class Playing {
   }
 
   /// Adds the time of `call` to `spent_ns`, and to that of all calls.
-  template <class Call>
-  void timed(std::int64_t& spent_ns, Call&& call) {
+  void timed(std::int64_t& spent_ns, const auto& call) {
     const std::int64_t begin = now_ns();
     call();
     const std::int64_t time = now_ns() - begin;

@@ -100,8 +100,7 @@ std::string evidence_of(const std::string& what, const GapCaseRow& row) {
 }
 
 /// Of the cases that are wanted, the one with the highest rate on the newer GPU.
-template <class Wanted>
-const SharedCase* fastest(const std::vector<SharedCase>& cases, Wanted wanted) {
+const SharedCase* fastest(const std::vector<SharedCase>& cases, const auto& wanted) {
   const SharedCase* found = nullptr;
   for (const SharedCase& shared : cases) {
     if (wanted(shared) && (!found || shared.row.newer_value > found->row.newer_value))
@@ -197,8 +196,7 @@ std::string noun_of(Work work, std::size_t number) {
 }
 
 /// "7 of 160 products, 2 of 94 convolutions"; empty where none is.
-template <class Counts, class Among>
-std::string shares_text(const GpuPair& pair, Counts counts, Among among) {
+std::string shares_text(const GpuPair& pair, const auto& counts, const auto& among) {
   std::map<Work, std::pair<std::size_t, std::size_t>> found;
   for (const SharedCase& shared : pair.cases) {
     if (!among(shared)) continue;

@@ -39,11 +39,10 @@ struct CountedNight {
 
 /// Latest first, from `night` on. A session belongs to the one that was counted last if it began
 /// less than six hours before it.
-template <class SignOf>
 std::vector<CountedNight> counted_nights(std::span<const Night> earlier,
                                          const Night& night,
                                          int sign,
-                                         SignOf sign_of) {
+                                         const auto& sign_of) {
   std::vector<CountedNight> nights;
   nights.reserve(earlier.size() + 1);
   nights.push_back({&night, sign});
@@ -75,8 +74,7 @@ int hits_of(const std::vector<CountedNight>& nights, std::size_t last, int sign)
 enum class Row { slower, any };
 
 /// Where a row of equal hits begins that goes on; behind the last session where there is none.
-template <class HitOf>
-std::size_t begin_of_row(std::span<const Night> earlier, HitOf hit_of) {
+std::size_t begin_of_row(std::span<const Night> earlier, const auto& hit_of) {
   std::size_t begin = earlier.size();
   const int hit = earlier.empty() ? 0 : hit_of(earlier.back());
   while (hit != 0 && begin > 0 && hit_of(earlier[begin - 1]) == hit) --begin;

@@ -1,6 +1,7 @@
 #include "harness/rules/who_is_late.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -134,19 +135,8 @@ class Judge {
 }  // namespace
 
 std::string_view name_of(Lateness lateness) {
-  switch (lateness) {
-    case Lateness::none:
-      return "none";
-    case Lateness::one:
-      return "one";
-    case Lateness::some:
-      return "some";
-    case Lateness::at_times:
-      return "at-times";
-    case Lateness::unclear:
-      return "unclear";
-  }
-  return "";
+  constexpr std::array<std::string_view, 5> kNames = {"none", "one", "some", "at-times", "unclear"};
+  return kNames.at(static_cast<std::size_t>(lateness));
 }
 
 WhoIsLate who_is_late(std::span<const StepTimes> devices, double uncertainty) {

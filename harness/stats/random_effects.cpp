@@ -60,8 +60,7 @@ Weighted weighted(const Sufficient& data, double between, double within) {
 }
 
 /// The root of a function that changes its sign between `low` and `high`, to 13 digits.
-template <class Function>
-double root(Function&& function, double low, double high) {
+double root(const auto& function, double low, double high) {
   const auto near_enough = [](double a, double b) { return b - a <= 1e-13 * b; };
   std::uintmax_t steps = 500;
   const auto [a, b] = boost::math::tools::toms748_solve(function, low, high, near_enough, steps);
