@@ -29,17 +29,10 @@ std::string command(std::string_view kind, std::string_view title, std::string_v
 }
 
 std::string annotation(std::string_view kind, const Result& result) {
-  std::string text = fmt::format("{}: ", device_text(result));
-  std::string_view between;
-  for (const std::string& part : {change_text(result), values_text(result), why_text(result)}) {
-    if (part.empty()) continue;
-    text += fmt::format("{}{}", between, part);
-    between = ", ";
-  }
   return command(
       kind,
       fmt::format("{}: {} of {}", short_verdict(result), metric_text(result), case_text(result)),
-      text);
+      fmt::format("{}: {}", device_text(result), facts_text(result)));
 }
 
 std::string annotation(const Group& group) {

@@ -54,8 +54,7 @@ std::set<std::string> separated(std::string_view text) {
 }
 
 /// What `read` makes of a record. Where it cannot, somebody wrote other things there.
-template <class Read>
-auto read_record(const HistoryDatabase& database, const std::string& record, Read read) {
+auto read_record(const HistoryDatabase& database, const std::string& record, const auto& read) {
   try {
     return read();
   } catch (const Error& error) {

@@ -103,28 +103,14 @@ std::string properties_of(const Result& result) {
 
 /// "slower: +8.1 % [+7.2, +9.0], 2.31 µs → 2.50 µs; …".
 std::string message_of(const Result& result) {
-  std::string text(name_of(result.verdict));
-  std::string_view between = ": ";
-  for (const std::string& part : {change_text(result), values_text(result), why_text(result)}) {
-    if (part.empty()) continue;
-    text += fmt::format("{}{}", between, part);
-    between = ", ";
-  }
-  return text;
+  const std::string facts = facts_text(result);
+  return fmt::format("{}{}{}", name_of(result.verdict), facts.empty() ? "" : ": ", facts);
 }
 
 /// What is neither passed nor failed.
 bool is_skipped(const Result& result) {
-  switch (result.verdict) {
-    case Verdict::suspect:
-    case Verdict::invalid:
-    case Verdict::no_baseline:
-    case Verdict::cannot_tell:
-    case Verdict::unstable:
-      return true;
-    default:
-      return false;
-  }
+  return result.verdict == Verdict::suspect ||
+         (!result.is_compared() && result.verdict != Verdict::watch);
 }
 
 std::string outcome_of(const Result& result, const Strictness& strictness) {

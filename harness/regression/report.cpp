@@ -1,6 +1,7 @@
 #include "harness/regression/report.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <tuple>
@@ -10,21 +11,6 @@
 #include "harness/core/metric.h"
 
 namespace launchgap::regression {
-namespace {
-
-bool compared(const Result& result) {
-  switch (result.verdict) {
-    case Verdict::slower:
-    case Verdict::suspect:
-    case Verdict::faster:
-    case Verdict::same:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
 
 std::string text_of(const std::vector<KeyChange>& changes) {
   std::string text;
@@ -38,6 +24,11 @@ std::string text_of(const std::vector<KeyChange>& changes) {
   return text;
 }
 
+bool Result::is_compared() const {
+  return verdict == Verdict::slower || verdict == Verdict::suspect || verdict == Verdict::faster ||
+         verdict == Verdict::same;
+}
+
 std::optional<double> Result::slowdown() const {
   if (!change) return std::nullopt;
   const Metric* const known = find_metric(key.metric);
@@ -45,15 +36,8 @@ std::optional<double> Result::slowdown() const {
 }
 
 std::string_view name_of(Kind kind) {
-  switch (kind) {
-    case Kind::pairs:
-      return "compare";
-    case Kind::sessions:
-      return "two sessions";
-    case Kind::history:
-      return "history";
-  }
-  return "";
+  constexpr std::array<std::string_view, 3> kNames = {"compare", "two sessions", "history"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 std::size_t Report::count(Verdict verdict) const {
@@ -61,20 +45,21 @@ std::size_t Report::count(Verdict verdict) const {
 }
 
 std::size_t Report::tests() const {
-  return static_cast<std::size_t>(std::ranges::count_if(results, compared));
+  return static_cast<std::size_t>(std::ranges::count_if(results, &Result::is_compared));
 }
 
 std::optional<double> Report::expected_false_alarms() const {
   std::optional<double> sum;
   for (const Result& result : results) {
-    if (compared(result) && result.power) sum = sum.value_or(0) + result.power->false_alarm_rate;
+    if (result.is_compared() && result.power)
+      sum = sum.value_or(0) + result.power->false_alarm_rate;
   }
   return sum;
 }
 
 std::size_t Report::tests_without_rate() const {
   return static_cast<std::size_t>(std::ranges::count_if(
-      results, [](const Result& result) { return compared(result) && !result.power; }));
+      results, [](const Result& result) { return result.is_compared() && !result.power; }));
 }
 
 std::vector<const Result*> Report::worst_first() const {

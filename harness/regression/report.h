@@ -59,6 +59,8 @@ struct Result {
   std::optional<double> p99, baseline_p99;
   std::optional<double> tail;  // p99 / baseline_p99, where the p99 is beyond the usual limit
 
+  /// Whether it was compared, and so may be a false alarm.
+  bool is_compared() const;
   /// Positive: slower. `change` with the direction of the metric.
   std::optional<double> slowdown() const;
 };

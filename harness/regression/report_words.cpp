@@ -1,6 +1,7 @@
 #include "harness/regression/report_words.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -19,34 +20,22 @@ namespace {
 
 constexpr std::size_t kLongestAlgorithm = 300;  // kernels of templates have long names
 
-bool is_test(const Result& result) {
-  return result.verdict == Verdict::slower || result.verdict == Verdict::suspect ||
-         result.verdict == Verdict::faster || result.verdict == Verdict::same;
-}
-
 bool is_found(const Result& result) {
-  return (is_test(result) && result.verdict != Verdict::same) ||
+  return (result.is_compared() && result.verdict != Verdict::same) ||
          result.verdict == Verdict::cannot_tell || result.steadiness == Steadiness::erratic ||
          result.tail;
 }
 
 std::string_view compared_with(Kind kind) {
-  switch (kind) {
-    case Kind::pairs:
-      return "pair";
-    case Kind::sessions:
-      return "run";
-    case Kind::history:
-      return "session";
-  }
-  return "";
+  constexpr std::array<std::string_view, 3> kNouns = {"pair", "run", "session"};
+  return kNouns.at(static_cast<std::size_t>(kind));
 }
 
 /// " with 60 sessions each", " with 20 to 60 sessions each".
 std::string depth_text(const Report& report) {
   std::size_t least = std::string::npos, most = 0;
   for (const Result& result : report.results) {
-    if (!is_test(result)) continue;
+    if (!result.is_compared()) continue;
     least = std::min(least, result.compared_with);
     most = std::max(most, result.compared_with);
   }
@@ -177,6 +166,12 @@ std::string why_text(const Result& result) {
   return text;
 }
 
+std::string facts_text(const Result& result) {
+  std::vector<std::string> facts = {change_text(result), values_text(result), why_text(result)};
+  std::erase(facts, "");
+  return fmt::to_string(fmt::join(facts, ", "));
+}
+
 std::string algorithm_text(const Result& result) {
   return result.algorithm ? fmt::format("{} → {}", result.algorithm->from, result.algorithm->to)
                           : "";
@@ -204,18 +199,10 @@ std::string tail_text(const Result& result) {
 }
 
 bool fails(const Result& result, const Strictness& strictness) {
-  switch (result.verdict) {
-    case Verdict::slower:
-      return true;
-    case Verdict::invalid:
-    case Verdict::no_baseline:
-    case Verdict::cannot_tell:
-      if (strictness.require_baseline) return true;
-      break;
-    default:
-      break;
-  }
-  return strictness.gate_spread && result.steadiness == Steadiness::erratic;
+  const bool lacks = result.verdict == Verdict::invalid || result.verdict == Verdict::no_baseline ||
+                     result.verdict == Verdict::cannot_tell;
+  return result.verdict == Verdict::slower || (strictness.require_baseline && lacks) ||
+         (strictness.gate_spread && result.steadiness == Steadiness::erratic);
 }
 
 namespace {

@@ -26,6 +26,8 @@ std::string value_text(const Result& result, std::optional<double> value);
 std::string values_text(const Result& result);
 /// Why it is so: the reason, what changed, and what is said of its steadiness.
 std::string why_text(const Result& result);
+/// Change, values and why, as far as there is anything to say.
+std::string facts_text(const Result& result);
 /// "implicit GEMM, FMA → Winograd, FMA"; empty where the algorithm is the same, or not known.
 std::string algorithm_text(const Result& result);
 

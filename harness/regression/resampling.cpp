@@ -81,14 +81,14 @@ rules::NightJudgement judge(std::vector<rules::Night>& series,
 
 }  // namespace
 
-ResampledPower resample(std::span<const double> log_medians,
-                        const rules::PairedRule& rule,
-                        std::size_t pairs,
-                        double sign_of_worse,
-                        std::uint64_t seed) {
+MeasuredPower resample(std::span<const double> log_medians,
+                       const rules::PairedRule& rule,
+                       std::size_t pairs,
+                       double sign_of_worse,
+                       std::uint64_t seed) {
   constexpr int kForRate = 20'000, kForPower = 4'000;
   Resampler resampler(log_medians, rule, pairs, sign_of_worse, seed);
-  ResampledPower power;
+  MeasuredPower power;
   power.false_alarm_rate = resampler.slower(0, kForRate);
   // What is found of a slowdown is found of a larger one, so halving finds the smallest.
   int low = 0, high = static_cast<int>(kMostDetectable / kDetectableStep) + 1;

@@ -15,13 +15,6 @@
 
 namespace launchgap::regression {
 
-struct ResampledPower {
-  double false_alarm_rate = 0;  // share of comparisons of equals that are `slower`
-  /// Smallest slowdown, in steps of kDetectableStep, of which kPower are found; absent beyond
-  /// kMostDetectable.
-  std::optional<double> detectable;
-};
-
 inline constexpr double kPower = 0.8;
 inline constexpr double kDetectableStep = 0.0025;
 inline constexpr double kMostDetectable = 1;
@@ -30,12 +23,12 @@ inline constexpr double kMostDetectable = 1;
 /// `pairs` pairs is made of as many differences between neighbours, drawn with replacement, each
 /// with a sign of its own: of equals either may be the first. So what makes neighbours alike, a
 /// drift for instance, cancels as it does in pairs. 20,000 comparisons for the rate, 4,000 for each
-/// slowdown.
-ResampledPower resample(std::span<const double> log_medians,
-                        const rules::PairedRule& rule,
-                        std::size_t pairs,
-                        double sign_of_worse,
-                        std::uint64_t seed);
+/// slowdown. `detectable` is in steps of kDetectableStep, and absent beyond kMostDetectable.
+MeasuredPower resample(std::span<const double> log_medians,
+                       const rules::PairedRule& rule,
+                       std::size_t pairs,
+                       double sign_of_worse,
+                       std::uint64_t seed);
 
 /// The same for steadiness: share of comparisons of equals that are `erratic`, of 2,000.
 double resample_erratic(std::span<const rules::ProcessSpread> processes,

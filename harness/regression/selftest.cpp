@@ -137,7 +137,7 @@ class Test {
     const double sign = sign_of_worse(series.figures);
     row.minimum = least_change(series.figures, rules::kPairedShare);
     const rules::PairedRule rule(request_.pairs, sign, row.minimum);
-    const ResampledPower power = resample(logs, rule, request_.pairs, sign, seed);
+    const MeasuredPower power = resample(logs, rule, request_.pairs, sign, seed);
     row.false_alarm_rate = power.false_alarm_rate;
     row.detectable = power.detectable;
     row.erratic_rate = resample_erratic(series.spread, request_.pairs, seed);

@@ -28,7 +28,7 @@ TEST(Resampling, FindsTheRateAndTheDetectableSlowdown) {
   // With 8 pairs, noise s and no minimum 80 % are found of about 1.5 s.
   for (const Row& row : {Row{0.001, 0.02, 0.0225}, Row{0.01, 0.02, 0.035}, Row{0.03, 0.04, 0.1}}) {
     const rules::PairedRule rule(8, 1, rules::kPairedShare);
-    const ResampledPower power = resample(normal_logs(row.noise, 60), rule, 8, 1, 1);
+    const MeasuredPower power = resample(normal_logs(row.noise, 60), rule, 8, 1, 1);
     EXPECT_LE(power.false_alarm_rate, 0.01) << row.noise;
     ASSERT_TRUE(power.detectable) << row.noise;
     EXPECT_THAT(*power.detectable, AllOf(Ge(row.least), Le(row.most))) << row.noise;
@@ -50,7 +50,7 @@ TEST(Resampling, TakesTheDirectionOfTheMetric) {
 
 TEST(Resampling, IsNotMisledByADrift) {
   const rules::PairedRule rule(8, 1, rules::kPairedShare);
-  const ResampledPower power = resample(normal_logs(0.002, 60, 0.01), rule, 8, 1, 1);
+  const MeasuredPower power = resample(normal_logs(0.002, 60, 0.01), rule, 8, 1, 1);
   EXPECT_LE(power.false_alarm_rate, 0.01);
   EXPECT_LE(*power.detectable, 0.035);
 }
