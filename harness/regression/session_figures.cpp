@@ -12,11 +12,11 @@
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
-#include "harness/stats/modes.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/algorithms.h"
 #include "harness/summary/case_rates.h"
+#include "harness/summary/summary.h"
 
 namespace launchgap::regression {
 namespace {
@@ -206,21 +206,15 @@ class Reader {
       if (const auto known = algorithms_.find(key); known != algorithms_.end())
         figures.algorithms = known->second;
       std::vector<double> all;
-      std::map<int, int> runs_by_modes;
       for (const auto& [replicate, values] : samples->second) {
         if (values.empty()) continue;
         figures.runs.push_back(figures_of_run(replicate, values, figures.tick));
-        if (const auto modes = stats::modes(values)) ++runs_by_modes[*modes];
         all.insert(all.end(), values.begin(), values.end());
         look_at_run(key, replicate, figures);
       }
       if (figures.runs.empty()) continue;
       any = true;
-      if (!runs_by_modes.empty()) {
-        figures.modes = std::ranges::max_element(runs_by_modes, {}, [](const auto& entry) {
-                          return entry.second;
-                        })->first;
-      }
+      figures.modes = modes_within_runs(samples->second);
       std::ranges::sort(all);
       figures.p99 = stats::quantile(all, 0.99);
       figures.samples = all.size();

@@ -51,6 +51,9 @@ struct Interval {
 struct Estimate {
   double value;
   Interval interval;
+
+  double low() const { return interval.low; }
+  double high() const { return interval.high; }
 };
 
 /// Nonparametric interval of the median with at least 95 % coverage: the order statistics that the

@@ -14,15 +14,9 @@
 namespace launchgap {
 namespace {
 
-const std::string* value_of(const CaseName& name, std::string_view axis) {
-  const auto found =
-      std::ranges::find(name.params, axis, &std::pair<std::string, std::string>::first);
-  return found == name.params.end() ? nullptr : &found->second;
-}
-
 bool has(const CaseName& name, const Params& params) {
   return std::ranges::all_of(params, [&](const auto& param) {
-    const std::string* const value = value_of(name, param.first);
+    const std::string* const value = name.find(param.first);
     return value && *value == param.second;
   });
 }
@@ -82,7 +76,7 @@ double log_size(const Comparison& comparison) {
 std::string side_text(const SummaryRow& row, const SummaryRow& other) {
   std::vector<std::string> own;
   for (const auto& [axis, value] : row.key.name.params) {
-    const std::string* const theirs = value_of(other.key.name, axis);
+    const std::string* const theirs = other.key.name.find(axis);
     if (!theirs || *theirs != value) own.push_back(axis + ":" + value);
   }
   std::string text = row.metric == other.metric ? "" : row.metric + " ";
@@ -130,7 +124,7 @@ std::vector<std::string> BenchmarkRows::values(const Params& params,
   for (const SummaryRow* row : rows_) {
     if (row->metric != metric || row->key.arm != name_of(Arm::plain) || !has(row->key.name, params))
       continue;
-    const std::string* const value = value_of(row->key.name, axis);
+    const std::string* const value = row->key.name.find(axis);
     if (value && std::ranges::find(values, *value) == values.end()) values.push_back(*value);
   }
   std::ranges::stable_sort(values, {}, [](const std::string& value) {
@@ -226,7 +220,7 @@ std::string level_text(const SummaryRow& row) {
 }
 
 std::string axis_value(const SummaryRow& row, std::string_view axis) {
-  const std::string* const value = value_of(row.key.name, axis);
+  const std::string* const value = row.key.name.find(axis);
   return value ? *value : "";
 }
 
@@ -277,13 +271,9 @@ void Adviser::say(Severity severity,
                   const std::vector<Comparison>& evidence,
                   const std::vector<const SummaryRow*>& further,
                   std::optional<Evidence> first) {
-  Finding finding;
+  Finding finding = new_finding(
+      FindingSource::advice, advice_code(benchmark_), severity, device_.name, device_.uuid);
   if (first) finding.evidence.push_back(*std::move(first));
-  finding.source = FindingSource::advice;
-  finding.code = advice_code(benchmark_);
-  finding.severity = severity;
-  finding.device = device_.uuid;
-  finding.subject = device_.name;
   finding.sentence = std::move(text);
   std::vector<std::string> cases;
   const auto add_case = [&cases](const SummaryRow* row) {

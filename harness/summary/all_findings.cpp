@@ -9,8 +9,7 @@
 #include "harness/summary/fallback.h"
 #include "harness/summary/ladder.h"
 #include "harness/summary/layout_kernels.h"
-#include "harness/summary/night_findings.h"
-#include "harness/summary/pattern_findings.h"
+#include "harness/summary/replayed_steps.h"
 #include "harness/summary/selections.h"
 #include "harness/summary/session_findings.h"
 #include "harness/summary/skew.h"
@@ -36,10 +35,9 @@ std::string symptoms_text(const Finding& finding) {
 }
 
 /// "doctor: The check of the machine. cause: What a recorded job shows."
-template <class Info>
-std::string in_one_line(std::span<const Info> all) {
+std::string in_one_line(const auto& all) {
   std::string text;
-  for (const Info& info : all)
+  for (const auto& info : all)
     text += fmt::format("{}{}: {}", text.empty() ? "" : " ", info.name, info.meaning);
   return text;
 }

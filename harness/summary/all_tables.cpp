@@ -151,20 +151,17 @@ Json describe_tables() {
                                 {"counter", quantity.counter},
                                 {"meaning", quantity.meaning}});
   }
-  for (const StatusInfo& status : statuses())
-    all["statuses"].push_back({{"key", status.name}, {"meaning", status.meaning}});
-  for (const StatusInfo& status : run_statuses())
-    all["run_statuses"].push_back({{"key", status.name}, {"meaning", status.meaning}});
-  for (const VerdictInfo& verdict : verdicts())
-    all["verdicts"].push_back({{"key", verdict.name}, {"meaning", verdict.meaning}});
-  for (const VerdictInfo& steadiness : steadiness_verdicts())
-    all["steadiness"].push_back({{"key", steadiness.name}, {"meaning", steadiness.meaning}});
-  for (const SeverityInfo& severity : severities())
-    all["severities"].push_back({{"key", severity.name}, {"meaning", severity.meaning}});
-  for (const JobVerdictInfo& verdict : job_verdicts())
-    all["job_verdicts"].push_back({{"key", verdict.name}, {"meaning", verdict.meaning}});
-  for (const TailCauseInfo& cause : kTailCauses)
-    all["tail_causes"].push_back({{"key", cause.name}, {"meaning", cause.meaning}});
+  const auto put_names = [&all](const char* key, const auto& infos) {
+    for (const auto& info : infos)
+      all[key].push_back({{"key", info.name}, {"meaning", info.meaning}});
+  };
+  put_names("statuses", statuses());
+  put_names("run_statuses", run_statuses());
+  put_names("verdicts", verdicts());
+  put_names("steadiness", steadiness_verdicts());
+  put_names("severities", severities());
+  put_names("job_verdicts", job_verdicts());
+  put_names("tail_causes", kTailCauses);
   for (const ExitCodeInfo& exit_code : exit_codes()) {
     all["exit_codes"].push_back({{"key", std::to_string(static_cast<int>(exit_code.code))},
                                  {"meaning", exit_code.meaning},

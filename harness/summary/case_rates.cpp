@@ -12,15 +12,6 @@
 namespace launchgap {
 namespace {
 
-std::optional<double> median_rate(const CaseData& data, const char* metric) {
-  const auto found = data.samples.find(metric);
-  if (found == data.samples.end()) return std::nullopt;
-  std::vector<double> all;
-  for (const auto& [replicate, samples] : found->second)
-    all.insert(all.end(), samples.begin(), samples.end());
-  return stats::median(std::move(all));
-}
-
 /// The highest clock that was read after a block of a case: what was computed cannot have had a
 /// lower ceiling than that. Before the first block the GPU may have been idle.
 std::map<std::tuple<std::string, std::string, ProcessConfig, std::string>, double> clocks_of_cases(
@@ -79,7 +70,10 @@ static void each_case_rate(const SessionData& session, const auto& put) {
   for (const auto& [key, data] : session.cases) {
     const DeviceFacts* const device = session.device(key.device);
     if (!device) continue;
-    RatedCase rated{median_rate(data, "tflops"), median_rate(data, "copy_gbs"), {}, {}};
+    RatedCase rated{stats::median(data.of_all_runs("tflops")),
+                    stats::median(data.of_all_runs("copy_gbs")),
+                    {},
+                    {}};
     if (!rated.tflops && !rated.copy_gbs) continue;
     rated.algorithm = algorithm_of(data.method);
     const auto clock = clocks.find({key.device, key.arm, key.process_config, key.name.text()});

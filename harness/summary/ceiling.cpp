@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -109,10 +110,10 @@ std::vector<const KnownGpu*> rows_of(const DeviceFacts& gpu) {
 }
 
 /// Of one that may be another, of which less is known, nothing follows.
-std::optional<SheetRange> range_of(const DeviceFacts& gpu, std::optional<double> KnownGpu::*value) {
+std::optional<SheetRange> range_of(const std::vector<const KnownGpu*>& rows, const auto& value) {
   std::optional<SheetRange> range;
-  for (const KnownGpu* const known : rows_of(gpu)) {
-    const std::optional<double>& own = known->*value;
+  for (const KnownGpu* const known : rows) {
+    const std::optional<double> own = std::invoke(value, *known);
     if (!own) return std::nullopt;
     if (!range) range = SheetRange{*own, *own};
     range->low = std::min(range->low, *own);
@@ -124,7 +125,7 @@ std::optional<SheetRange> range_of(const DeviceFacts& gpu, std::optional<double>
 /// As the GPU said; of one that others have measured, the largest that its name may mean.
 std::optional<double> cache_of(const DeviceFacts& gpu) {
   if (gpu.last_level_cache_bytes) return static_cast<double>(*gpu.last_level_cache_bytes);
-  const auto range = range_of(gpu, &KnownGpu::cache_bytes);
+  const auto range = range_of(rows_of(gpu), &KnownGpu::cache_bytes);
   return range ? std::optional(range->high) : std::nullopt;
 }
 
@@ -356,24 +357,19 @@ std::optional<SheetRange> sheet_rates(const DeviceFacts& gpu, std::string_view t
     if (!rate || ceiling->provenance == Provenance::recalled) return std::nullopt;
     return SheetRange{*rate, *rate};
   }
-  std::optional<SheetRange> range;
-  for (const KnownGpu* const known : rows) {
+  return range_of(rows, [&](const KnownGpu& known) {
     std::optional<double> rate;
     for (const std::string_view table_type : table_types(type)) {
-      const auto ceiling = table_ceiling({known}, table_type);
+      const auto ceiling = table_ceiling({&known}, table_type);
       if (ceiling && ceiling->provenance != Provenance::recalled)
         rate = std::max(rate, ceiling->published);
     }
-    if (!rate) return std::nullopt;
-    if (!range) range = SheetRange{*rate, *rate};
-    range->low = std::min(range->low, *rate);
-    range->high = std::max(range->high, *rate);
-  }
-  return range;
+    return rate;
+  });
 }
 
 std::optional<SheetRange> sheet_bandwidths(const DeviceFacts& gpu) {
-  return is_gpu(gpu) ? range_of(gpu, &KnownGpu::bandwidth_gbs) : std::nullopt;
+  return is_gpu(gpu) ? range_of(rows_of(gpu), &KnownGpu::bandwidth_gbs) : std::nullopt;
 }
 
 std::optional<double> published_bandwidth(const DeviceFacts& gpu) {

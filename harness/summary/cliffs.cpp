@@ -263,12 +263,11 @@ std::vector<Finding> cliff_findings(const SessionData& session) {
   for (auto& [series, rows] : cliffs) {
     std::ranges::sort(rows, std::ranges::greater(), &CliffRow::gain);
     const CliffRow& worst = rows.front();
-    Finding finding;
-    finding.source = FindingSource::session;
-    finding.code = "cliff";
-    finding.severity = Severity::act;
-    finding.device = worst.key.device;
-    finding.subject = labels.of(worst.key.device);
+    Finding finding = new_finding(FindingSource::session,
+                                  "cliff",
+                                  Severity::act,
+                                  labels.of(worst.key.device),
+                                  worst.key.device);
     finding.cases = worst.key.name.text() + " " + worst.padded.text();
     finding.sentence = fmt::format("{:.0f} takes {:.2f} times as long as {:.0f} in {}{}{}{}.",
                                    worst.size,
@@ -326,12 +325,9 @@ Table cliffs_table() {
         "The lower end of its interval: 99 % of this size alone, or of all sizes of the series at "
         "once where that is wider. Empty where `pad_to` is the size itself, or there is no "
         "verdict.",
-        [](Row row) { return row.interval ? std::optional(row.interval->low) : std::nullopt; },
+        if_any(&CliffRow::interval, &stats::Interval::low),
         "1"},
-       {"gain_upper",
-        "The upper end.",
-        [](Row row) { return row.interval ? std::optional(row.interval->high) : std::nullopt; },
-        "1"},
+       {"gain_upper", "The upper end.", if_any(&CliffRow::interval, &stats::Interval::high), "1"},
        {"verdict",
         "`cliff`: the gain is above 1.05, and not by chance; `none`; `too few processes`: fewer "
         "than "

@@ -58,7 +58,7 @@ std::map<std::string, Known> all_known(const SessionData& session,
     if (!own.bad_run && run.status != "ok") own.bad_run = &run;
   }
   for (const SkewInfo& info : session.skews) {  // has a row for the first of its devices alone
-    for (const SkewMember& member : info.skew.members) known[member.name].any_ok = true;
+    for (const SkewMember& member : info.record.members) known[member.name].any_ok = true;
   }
   for (const OutlierDevice& one : odd) known[one.device].odd.push_back(&one);
   return known;
@@ -250,24 +250,16 @@ Table answers_table() {
         "varies within a run"},
        {"between_run_cv",
         "How much the medians of its runs vary: coefficient of variation.",
-        [](Row row) {
-          return row.between_run_cv ? std::optional(row.between_run_cv->value) : std::nullopt;
-        },
+        if_any(&DeviceAnswer::between_run_cv, &stats::Estimate::value),
         kShare,
         "between runs"},
        {"between_run_cv_lo",
         "Lower end of its 95 % interval.",
-        [](Row row) {
-          return row.between_run_cv ? std::optional(row.between_run_cv->interval.low)
-                                    : std::nullopt;
-        },
+        if_any(&DeviceAnswer::between_run_cv, &stats::Estimate::low),
         kShare},
        {"between_run_cv_hi",
         "Upper end of its 95 % interval.",
-        [](Row row) {
-          return row.between_run_cv ? std::optional(row.between_run_cv->interval.high)
-                                    : std::nullopt;
-        },
+        if_any(&DeviceAnswer::between_run_cv, &stats::Estimate::high),
         kShare}});
 }
 

@@ -93,12 +93,8 @@ Finding bits_finding(const std::vector<const BitsCounts*>& cases,
                      const Situation& situation,
                      const std::string& device,
                      bool on_gpu) {
-  Finding finding;
-  finding.source = FindingSource::session;
-  finding.code = "bits-differ";
-  finding.severity = situation.severity;
-  finding.device = cases.front()->device;
-  finding.subject = device;
+  Finding finding = new_finding(
+      FindingSource::session, "bits-differ", situation.severity, device, cases.front()->device);
   std::size_t differ = 0;
   for (const BitsCounts* const counts : cases) {
     if (!differs_in(*counts, situation)) continue;
@@ -122,7 +118,7 @@ auto product_of(const BitsCounts& counts) {
 std::vector<BitsCounts> bits_counts(const SessionData& session) {
   std::map<std::pair<std::string, CaseName>, std::map<int, const ResultBits*>> groups;
   for (const BitsInfo& info : session.bits)
-    groups[{info.device, CaseName::parse(info.bits.case_name)}][info.replicate] = &info.bits;
+    groups[{info.device, CaseName::parse(info.record.case_name)}][info.replicate] = &info.record;
   std::vector<BitsCounts> all;
   for (const auto& [key, processes] : groups) {
     BitsCounts counts;

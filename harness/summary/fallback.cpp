@@ -58,12 +58,11 @@ std::vector<Finding> fallback_findings(const SessionData& session,
     for (const FallbackCost* const cost : group) ratios.push_back(cost->ratio());
     const double middle = *stats::quantile(ratios, 0.5);
     const std::string family = benchmark.substr(0, benchmark.find('/'));
-    Finding finding;
-    finding.source = FindingSource::fallback;
-    finding.code = "fallback-" + family;
-    finding.severity = Severity::note;
-    finding.device = uuid;
-    finding.subject = device ? device->name : uuid;
+    Finding finding = new_finding(FindingSource::fallback,
+                                  "fallback-" + family,
+                                  Severity::note,
+                                  device ? device->name : uuid,
+                                  uuid);
     finding.sentence = fmt::format(
         "On the CPU a {}{} takes {} times as long as on {}{}{}.",
         family == "matmul" ? "matrix product" : family,

@@ -1,6 +1,7 @@
 #include "harness/summary/findings.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -32,15 +33,6 @@ const CaseData* find_case(const SessionData& session,
 }
 
 /// All values of a metric, run after run.
-std::vector<double> all_samples(const CaseData& data, const std::string& metric) {
-  std::vector<double> all;
-  const auto found = data.samples.find(metric);
-  if (found == data.samples.end()) return all;
-  for (const auto& [replicate, samples] : found->second)
-    all.insert(all.end(), samples.begin(), samples.end());
-  return all;
-}
-
 /// Rows of one metric of one case, on the devices of one name.
 using KindKey = std::tuple<std::string, std::string, ProcessConfig, CaseName, std::string>;
 
@@ -69,7 +61,7 @@ std::vector<std::vector<double>> samples_of_devices(const SessionData& session,
                                                     const std::vector<const SummaryRow*>& rows) {
   std::vector<std::vector<double>> samples;
   for (const SummaryRow* row : rows)
-    samples.push_back(all_samples(session.cases.at(row->key), row->metric));
+    samples.push_back(session.cases.at(row->key).of_all_runs(row->metric));
   return samples;
 }
 
@@ -154,19 +146,9 @@ void add_shares(const SessionData& session, std::vector<Variation>& all) {
 }  // namespace
 
 std::string_view name_of(VariationLevel level) {
-  switch (level) {
-    case VariationLevel::launches:
-      return "launches";
-    case VariationLevel::steps:
-      return "steps";
-    case VariationLevel::samples:
-      return "samples";
-    case VariationLevel::runs:
-      return "runs";
-    case VariationLevel::devices:
-      return "devices";
-  }
-  return "";
+  constexpr std::array<std::string_view, 5> kNames = {
+      "launches", "steps", "samples", "runs", "devices"};
+  return kNames.at(static_cast<std::size_t>(level));
 }
 
 std::vector<Variation> variations(const SessionData& session, const std::vector<SummaryRow>& rows) {
@@ -194,16 +176,13 @@ std::vector<Variation> variations(const SessionData& session, const std::vector<
     // A run's median is one observation of its device. A rank of a recorded job has one run only.
     const stats::RandomEffects effects = stats::random_effects(
         arm == kRecorded ? samples_of_devices(session, of_kind) : run_medians(of_kind));
-    if (!effects.between_sd) continue;
-    const stats::Estimate& sd = *effects.between_sd;
-    all.push_back(
-        {name,
-         {"", arm, process_config, case_name},
-         metric,
-         VariationLevel::devices,
-         of_kind.size(),
-         {stats::lognormal_cv(sd.value),
-          {stats::lognormal_cv(sd.interval.low), stats::lognormal_cv(sd.interval.high)}}});
+    if (const auto cv = as_cv(effects.between_sd))
+      all.push_back({name,
+                     {"", arm, process_config, case_name},
+                     metric,
+                     VariationLevel::devices,
+                     of_kind.size(),
+                     *cv});
   }
   add_shares(session, all);
   return all;
@@ -289,10 +268,10 @@ std::vector<LaunchParts> launch_parts(const SessionData& session) {
     if (key.arm != kTraced || key.process_config.is_observer() ||
         !data.samples.contains("launch_ns"))
       continue;
-    const std::vector<double> calls = all_samples(data, "api_record_ns"),
-                              launches = all_samples(data, "launch_ns"),
-                              kernels = all_samples(data, "kernel_ns"),
-                              overheads = all_samples(data, "overhead_ns");
+    const std::vector<double> calls = data.of_all_runs("api_record_ns"),
+                              launches = data.of_all_runs("launch_ns"),
+                              kernels = data.of_all_runs("kernel_ns"),
+                              overheads = data.of_all_runs("overhead_ns");
     const std::size_t n = launches.size();
     if (calls.size() != n || kernels.size() != n || overheads.size() != n) continue;
     std::vector<std::size_t> order(n);
@@ -328,8 +307,8 @@ std::vector<FlagCheck> flag_checks(const SessionData& session) {
     const CaseData* flag = find_case(session, device.uuid, kTraced, "launch/flag");
     const CaseData* echo = find_case(session, device.uuid, kTraced, "launch/echo");
     if (!flag || !echo) continue;
-    std::vector<double> excess = all_samples(*flag, "flag_excess_ns");
-    const std::vector<double> round_trips = all_samples(*echo, "echo_ns");
+    std::vector<double> excess = flag->of_all_runs("flag_excess_ns");
+    const std::vector<double> round_trips = echo->of_all_runs("echo_ns");
     if (excess.empty() || round_trips.empty()) continue;
     FlagCheck check;
     check.device = device.uuid;

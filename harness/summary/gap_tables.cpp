@@ -17,16 +17,6 @@ auto gap_rows_of(std::vector<Row> GapRows::*rows) {
   };
 }
 
-/// A case of a class of work, where there is one.
-template <class Get>
-auto of_case(std::optional<GapCaseRow> GapClassRow::*which, Get get) {
-  using Value = std::remove_cvref_t<std::invoke_result_t<Get, const GapCaseRow&>>;
-  using Cell = std::optional<typename table_detail::Plain<Value>::type>;
-  return [which, get](const GapClassRow& row) -> Cell {
-    return row.*which ? Cell(std::invoke(get, *(row.*which))) : Cell();
-  };
-}
-
 constexpr std::string_view kOlder = "The GPU that was released earlier.";
 constexpr std::string_view kNewer = "The other one.";
 constexpr std::string_view kWork =
@@ -158,46 +148,44 @@ Table gap_classes_table() {
         &Row::below_promise},
        {"best_case",
         "In which the newer GPU is fastest; of cases of several metrics, in which it gains most.",
-        of_case(best, &GapCaseRow::case_name)},
-       {"best_metric", "Of it.", of_case(best, &GapCaseRow::metric)},
+        if_any(best, &GapCaseRow::case_name)},
+       {"best_metric", "Of it.", if_any(best, &GapCaseRow::metric)},
        {"best_times",
         "How many times as fast the newer one is there.",
-        of_case(best, &GapCaseRow::times),
+        if_any(best, &GapCaseRow::times),
         kTimes},
        {"best_lower",
         "Lower end of its 95 % interval.",
-        of_case(best, &GapCaseRow::times_lower),
+        if_any(best, &GapCaseRow::times_lower),
         kTimes},
-       {"best_upper", "Upper end.", of_case(best, &GapCaseRow::times_upper), kTimes},
+       {"best_upper", "Upper end.", if_any(best, &GapCaseRow::times_upper), kTimes},
        {"best_per_ceiling",
         "That divided by the ratio of the ceilings: 1 keeps what they promise.",
-        of_case(best, &GapCaseRow::per_ceiling),
+        if_any(best, &GapCaseRow::per_ceiling),
         kTimes},
        {"best_per_multiprocessor",
         "Divided by the ratio of the multiprocessors.",
-        of_case(best, &GapCaseRow::per_multiprocessor),
+        if_any(best, &GapCaseRow::per_multiprocessor),
         kTimes},
        {"best_per_bandwidth",
         "Divided by the ratio of the memories' bandwidths.",
-        of_case(best, &GapCaseRow::per_bandwidth),
+        if_any(best, &GapCaseRow::per_bandwidth),
         kTimes},
        {"best_per_power",
         "Divided by the ratio of powers: work per joule.",
-        of_case(best, &GapCaseRow::per_power),
+        if_any(best, &GapCaseRow::per_power),
         kTimes},
-       {"worst_case",
-        "In which the newer one gains least.",
-        of_case(worst, &GapCaseRow::case_name)},
-       {"worst_metric", "Of it.", of_case(worst, &GapCaseRow::metric)},
+       {"worst_case", "In which the newer one gains least.", if_any(worst, &GapCaseRow::case_name)},
+       {"worst_metric", "Of it.", if_any(worst, &GapCaseRow::metric)},
        {"worst_times",
         "How many times as fast the newer one is there.",
-        of_case(worst, &GapCaseRow::times),
+        if_any(worst, &GapCaseRow::times),
         kTimes},
        {"worst_lower",
         "Lower end of its 95 % interval.",
-        of_case(worst, &GapCaseRow::times_lower),
+        if_any(worst, &GapCaseRow::times_lower),
         kTimes},
-       {"worst_upper", "Upper end.", of_case(worst, &GapCaseRow::times_upper), kTimes},
+       {"worst_upper", "Upper end.", if_any(worst, &GapCaseRow::times_upper), kTimes},
        {"causes", "What differs beside the GPU; of the row of all cases.", &Row::causes}});
 }
 

@@ -32,9 +32,7 @@ bool is_exported(const CaseKey& key) {
 std::vector<Repetition> repetitions_of(const std::map<int, std::vector<double>>& by_replicate) {
   std::vector<Repetition> repetitions;
   for (const auto& [replicate, samples] : by_replicate) {
-    std::vector<double> sorted = samples;
-    std::ranges::sort(sorted);
-    const auto median = stats::quantile(sorted, 0.5);
+    const auto median = stats::median(samples);
     if (median && std::isfinite(*median)) repetitions.push_back({samples.size(), *median});
   }
   return repetitions;

@@ -191,10 +191,6 @@ std::vector<InterferenceRow> interference_rows(const SessionData& session) {
 
 Table interference_table() {
   using Row = const InterferenceRow&;
-  const auto end = [](const auto& interval, auto member) {
-    return interval ? std::optional((*interval).*member) : std::nullopt;
-  };
-  const auto added = [end](Row row, auto member) { return end(row.added_interval_ns(), member); };
   return make_table<InterferenceRow>(
       "interference.csv",
       "interference, device, arm, metric and statistic",
@@ -223,10 +219,10 @@ Table interference_table() {
        {"added_ns", "disturbed_ns less quiet_ns.", &InterferenceRow::added_ns},
        {"added_lo_ns",
         "Lower end of its 95 % interval, by the ratios in the runs; empty for one run.",
-        [added](Row row) { return added(row, &stats::Interval::low); }},
+        if_any(&InterferenceRow::added_interval_ns, &stats::Interval::low)},
        {"added_hi_ns",
         "Upper end.",
-        [added](Row row) { return added(row, &stats::Interval::high); }},
+        if_any(&InterferenceRow::added_interval_ns, &stats::Interval::high)},
        {"times", "disturbed_ns by quiet_ns.", [](Row row) { return row.ratio.value; }, "1"},
        {"verdict",
         "slower, faster: the interval excludes 1, by three runs and 5 % at least; same; "
@@ -236,17 +232,11 @@ Table interference_table() {
         "How many launches are slower once it is over, in groups of 1, 1, 2, 4, … that are each "
         "judged as above; of medians of single launches that are slower. Empty where these runs "
         "cannot tell.",
-        [](Row row) {
-          return row.aftermath ? std::optional(row.aftermath->launches) : std::nullopt;
-        }},
-       {"lasts_ns",
-        "What these take.",
-        [](Row row) { return row.aftermath ? std::optional(row.aftermath->ns) : std::nullopt; }},
+        if_any(&InterferenceRow::aftermath, &Aftermath::launches)},
+       {"lasts_ns", "What these take.", if_any(&InterferenceRow::aftermath, &Aftermath::ns)},
        {"lasts_longer",
         "true: all launches that were measured afterwards are slower.",
-        [](Row row) {
-          return row.aftermath ? std::optional(row.aftermath->longer) : std::nullopt;
-        }}});
+        if_any(&InterferenceRow::aftermath, &Aftermath::longer)}});
 }
 
 }  // namespace launchgap

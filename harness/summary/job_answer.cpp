@@ -58,10 +58,6 @@ constexpr IdleKind kIdleKinds[] = {
     {"idle_unknown_ns", JobVerdict::not_known, "before work that nobody launched in the recording"},
 };
 
-std::string time_text(double nanoseconds) {
-  return quantity(nanoseconds, "ns");
-}
-
 /// What the recording has beside the time in which the GPU works at all is said first, as idle time
 /// is a share of that time alone.
 std::string the_gpu(const RecordedProcess& process) {
@@ -70,8 +66,8 @@ std::string the_gpu(const RecordedProcess& process) {
   const double length = process.length_ns.value_or(0);
   if (length <= 0 || length >= kMostOf * extent) return "The GPU";
   return fmt::format("From its first work to its last, {} of the {} recorded, the GPU",
-                     time_text(length),
-                     time_text(extent));
+                     cause_text::time(length),
+                     cause_text::time(extent));
 }
 
 void judge_idleness(const RecordedProcess& process, JobAnswer& answer) {
@@ -81,7 +77,7 @@ void judge_idleness(const RecordedProcess& process, JobAnswer& answer) {
     answer.verdict = JobVerdict::too_short;
     answer.sentence = fmt::format(
         "The GPU ran one kernel, for {}: there is no time between two in which it could be idle.",
-        time_text(process.length_ns.value_or(0)));
+        cause_text::time(process.length_ns.value_or(0)));
     return;
   }
   answer.idle_share = idle;
@@ -213,11 +209,11 @@ JobAnswer answer_of(const RecordedProcess& process) {
       "{} {} {}, {} (a call: p50 {}{}): {}.",
       counted(cause_text::grouped(tail.launches), "launch call"),
       tail.launches == 1 ? "takes" : "take",
-      time_text(static_cast<double>(tail.time_ns)),
+      cause_text::time(static_cast<double>(tail.time_ns)),
       in_several_threads(tail) ? fmt::format("and one or more go on for {} of the recording", share)
                                : fmt::format("{} of the recording", share),
-      time_text(tail.p50_ns),
-      tail.p99_ns > 0 ? fmt::format(", p99 {}", time_text(tail.p99_ns)) : "",
+      cause_text::time(tail.p50_ns),
+      tail.p99_ns > 0 ? fmt::format(", p99 {}", cause_text::time(tail.p99_ns)) : "",
       tail_text(tail));
   return answer;
 }
@@ -265,7 +261,7 @@ std::string short_text(const RecordedProcess& process, const JobAnswer& answer) 
   const LaunchTail& tail = *process.job.tail;
   const std::string share = percent_text(*answer.launch_share);
   return text + fmt::format("; launch calls {}, {}: {}.",
-                            time_text(static_cast<double>(tail.time_ns)),
+                            cause_text::time(static_cast<double>(tail.time_ns)),
                             in_several_threads(tail)
                                 ? fmt::format("one or more for {} of the time", share)
                                 : fmt::format("{} of the time", share),

@@ -25,8 +25,7 @@ double sum(std::vector<Found>& found) {
   return all;
 }
 
-template <class Text>
-std::vector<Evidence> named(const std::vector<Found>& found, Text&& text) {
+std::vector<Evidence> named(const std::vector<Found>& found, const auto& text) {
   std::vector<Evidence> lines;
   for (const Found& one : found) {
     if (lines.size() < kMostNamed) lines.emplace_back(text(*one.kernel));

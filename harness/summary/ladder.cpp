@@ -108,11 +108,8 @@ std::optional<Finding> finding_of(const Ladder& ladder, const OfShape& rows, boo
   std::vector<std::string> costs;
   for (std::size_t i = 1; i < measured.size(); ++i)
     costs.push_back(cost_text(ladder, *measured[i - 1], *measured[i], on_host));
-  Finding finding;
-  finding.source = FindingSource::session;
-  finding.code = "ladder";
-  finding.severity = Severity::note;
-  finding.device = rows.front()->device;
+  Finding finding =
+      new_finding(FindingSource::session, "ladder", Severity::note, "", rows.front()->device);
   finding.cases = fmt::format("{}, {}", ladder.benchmark, rows.front()->shape);
   finding.sentence = fmt::format("The {} {} takes launchgap's own kernels {}.",
                                  ladder.work,

@@ -25,12 +25,8 @@ std::string_view without_parameters(std::string_view kernel) {
 Finding finding_of(const std::vector<const LayoutKernels*>& cases, const std::string& device) {
   const LayoutKernels& most = **std::ranges::max_element(
       cases, {}, [](const LayoutKernels* own) { return own->ns / own->all_ns; });
-  Finding finding;
-  finding.source = FindingSource::session;
-  finding.code = "layout-kernels";
-  finding.severity = Severity::act;
-  finding.device = most.device;
-  finding.subject = device;
+  Finding finding =
+      new_finding(FindingSource::session, "layout-kernels", Severity::act, device, most.device);
   finding.share = most.ns / most.all_ns;
   finding.sentence = fmt::format(
       "{} up to {:.0f} % of the GPU's time on kernels that only bring tensors into another "

@@ -10,10 +10,6 @@ namespace launchgap {
 
 Table sessions_table() {
   using Row = const SessionPart&;
-  const auto of_rank = [](auto member) {
-    return
-        [member](Row row) { return row.rank ? std::optional((*row.rank).*member) : std::nullopt; };
-  };
   return make_table<SessionPart>(
       "sessions.csv",
       "session that is part of this one; none where nothing was put together",
@@ -31,12 +27,14 @@ Table sessions_table() {
        {"begin_utc", "When it began, by its machine's clock.", &SessionPart::begin_utc},
        {"launcher",
         "Who started it as one of several: Slurm, Open MPI, MPI, Kubernetes; else empty.",
-        of_rank(&RankFacts::launcher)},
-       {"job", "The scheduler's number of the job.", of_rank(&RankFacts::job)},
+        if_any(&SessionPart::rank, &RankFacts::launcher)},
+       {"job", "The scheduler's number of the job.", if_any(&SessionPart::rank, &RankFacts::job)},
        {"array_task",
         "Its place in an array of jobs.",
-        [](Row row) { return row.rank ? row.rank->array_task : std::nullopt; }},
-       {"rank", "Which of the processes that were started together.", of_rank(&RankFacts::rank)},
+        if_any(&SessionPart::rank, &RankFacts::array_task)},
+       {"rank",
+        "Which of the processes that were started together.",
+        if_any(&SessionPart::rank, &RankFacts::rank)},
        {"left_out", "Why it does not count; empty: it does.", &SessionPart::left_out}});
 }
 
@@ -54,11 +52,8 @@ Table missing_table() {
 
 std::vector<Finding> merged_findings(const SessionData& session) {
   if (session.missing.empty()) return {};
-  Finding finding;
-  finding.source = FindingSource::session;
-  finding.code = "parts-missing";
-  finding.severity = Severity::distorts;
-  finding.subject = "session";
+  Finding finding =
+      new_finding(FindingSource::session, "parts-missing", Severity::distorts, "session");
   finding.sentence =
       fmt::format("{} of these sessions put together: what is said here is said of the rest.",
                   session.missing.size() == 1

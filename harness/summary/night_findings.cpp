@@ -1,5 +1,3 @@
-#include "harness/summary/night_findings.h"
-
 #include <algorithm>
 #include <cmath>
 
@@ -46,18 +44,9 @@ std::optional<double> time_lost(const VerdictRow& row) {
   return 1 - std::min(ratio, 1 / ratio);
 }
 
-Finding about(const char* code, Severity severity) {
-  Finding finding;
-  finding.source = FindingSource::gate;
-  finding.code = code;
-  finding.severity = severity;
-  return finding;
-}
-
 Finding slower(const VerdictRow& row, const DeviceLabels& labels) {
-  Finding finding = about("slower", Severity::act);
-  finding.device = row.key.device;
-  finding.subject = labels.of(row.key.device);
+  Finding finding = new_finding(
+      FindingSource::gate, "slower", Severity::act, labels.of(row.key.device), row.key.device);
   finding.cases = row.key.name.text();
   finding.share = time_lost(row);
   finding.sentence =
@@ -115,7 +104,7 @@ std::vector<Finding> night_findings(const SessionData& session,
     if (row.verdict == "slower") findings.push_back(slower(row, labels));
   }
   for (const Together& kind : kTogether) {
-    Finding finding = about(kind.code, kind.severity);
+    Finding finding = new_finding(FindingSource::gate, kind.code, kind.severity, "the session");
     for (const VerdictRow& row : verdicts) {
       if (!kind.holds(row)) continue;
       const bool erratic = row.steadiness == "erratic";
@@ -123,7 +112,6 @@ std::vector<Finding> night_findings(const SessionData& session,
     }
     const std::size_t count = finding.evidence.size();
     if (count == 0) continue;
-    finding.subject = "the session";
     finding.sentence = count == 1 ? kind.one : fmt::format(fmt::runtime(kind.many), count);
     finding.remedy = kind.remedy;
     findings.push_back(std::move(finding));

@@ -1,5 +1,3 @@
-#include "harness/summary/pattern_findings.h"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -9,16 +7,13 @@
 
 #include "harness/core/text.h"
 #include "harness/summary/adviser.h"
+#include "harness/summary/replayed_steps.h"
 
 namespace launchgap {
 namespace {
 
 /// A replay that is further from its recording is not the recorded step.
 constexpr double kAgrees = 1.10;
-
-std::string time_text(double ns) {
-  return quantity(ns, "ns");
-}
 
 class PatternAnswer {
  public:
@@ -56,10 +51,10 @@ class PatternAnswer {
           fmt::format("{} Of its {}, launching costs {}; without the program's own time between "
                       "its calls it would take {} less, and without the device's work {} less.",
                       fmt::format(fmt::runtime(verdict), name()),
-                      time_text(savings.total_ns),
-                      time_text(std::max(0.0, savings.launches_ns)),
-                      time_text(savings.program_ns),
-                      time_text(savings.work_ns)),
+                      quantity(savings.total_ns, "ns"),
+                      quantity(std::max(0.0, savings.launches_ns), "ns"),
+                      quantity(savings.program_ns, "ns"),
+                      quantity(savings.work_ns, "ns")),
           evidence,
           std::clamp(savings.launches_ns / std::max(1.0, savings.total_ns), 0.0, 1.0));
     };
@@ -165,19 +160,18 @@ class PatternAnswer {
                     : std::string();
   }
 
-  void add(std::string code,
+  void add(std::string_view code,
            Severity severity,
            std::string sentence,
            std::vector<Evidence> evidence,
            std::optional<double> share = {}) {
-    Finding finding;
-    finding.source = FindingSource::advice;
-    finding.code = std::move(code);
-    finding.severity = severity;
-    finding.subject = device_ ? device_->name : row_.key.device;
+    Finding finding = new_finding(FindingSource::advice,
+                                  code,
+                                  severity,
+                                  device_ ? device_->name : row_.key.device,
+                                  row_.key.device);
     finding.sentence = std::move(sentence);
     finding.evidence = std::move(evidence);
-    finding.device = row_.key.device;
     finding.share = share;
     finding.cases = row_.key.name.text();
     findings_.push_back(std::move(finding));

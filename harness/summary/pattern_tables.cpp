@@ -8,12 +8,6 @@ namespace launchgap {
 
 Table patterns_table() {
   using Row = const PatternRow&;
-  const auto saving = [](Row row, auto member) {
-    return row.savings ? std::optional((*row.savings).*member) : std::nullopt;
-  };
-  const auto end = [](const auto& from, auto member) {
-    return from && from->interval ? std::optional((*from->interval).*member) : std::nullopt;
-  };
   return make_table<PatternRow>(
       "patterns.csv",
       "pattern, device, arm and mode",
@@ -67,33 +61,35 @@ Table patterns_table() {
         "The replay's time by the recorded one, of the mode eager, by the geometric mean of the "
         "runs' medians: how far it is from 1 is the error of all that is concluded from the "
         "pattern, as far as the machines are alike. Empty where kernels last another time.",
-        [](Row row) { return row.agreement ? std::optional(row.agreement->value) : std::nullopt; },
+        if_any(&PatternRow::agreement, &rules::PooledRatio::value),
         "1"},
        {"agreement_lo",
         "Lower end of its 95 % interval; empty below three runs.",
-        [end](Row row) { return end(row.agreement, &stats::Interval::low); },
+        if_any(&PatternRow::agreement,
+               if_any(&rules::PooledRatio::interval, &stats::Interval::low)),
         "1"},
        {"agreement_hi",
         "Upper end.",
-        [end](Row row) { return end(row.agreement, &stats::Interval::high); },
+        if_any(&PatternRow::agreement,
+               if_any(&rules::PooledRatio::interval, &stats::Interval::high)),
         "1"},
        {"work_alone_ns",
         "What the device's work takes alone, in the order that streams, events and waits give it, "
         "with kernel_excess_ns and copy_factor; of the mode eager.",
-        [saving](Row row) { return saving(row, &PatternRow::Savings::work_alone_ns); }},
+        if_any(&PatternRow::savings, &PatternRow::Savings::work_alone_ns)},
        {"without_work_ns",
         "By how much shorter the step would be if the device's work took no time.",
-        [saving](Row row) { return saving(row, &PatternRow::Savings::work_ns); }},
+        if_any(&PatternRow::savings, &PatternRow::Savings::work_ns)},
        {"without_program_ns",
         "The same if the program's own time between its calls were none.",
-        [saving](Row row) { return saving(row, &PatternRow::Savings::program_ns); }},
+        if_any(&PatternRow::savings, &PatternRow::Savings::program_ns)},
        {"without_launches_ns",
         "The same if calls, starts of work and returns from waits took no time. Below zero where "
         "the replay took less than its work and the program's time.",
-        [saving](Row row) { return saving(row, &PatternRow::Savings::launches_ns); }},
+        if_any(&PatternRow::savings, &PatternRow::Savings::launches_ns)},
        {"without_allocations_ns",
         "The same if calls that take memory or give it back took no time.",
-        [saving](Row row) { return saving(row, &PatternRow::Savings::allocations_ns); }},
+        if_any(&PatternRow::savings, &PatternRow::Savings::allocations_ns)},
        {"bound_by",
         "The largest of the four: work, program, launches, allocations; several where that is less "
         "than 5 % of the step; unknown where without_launches_ns is more than 5 % below zero, "
@@ -103,15 +99,15 @@ Table patterns_table() {
         [](Row row) { return name_of(row.bound_by); }},
        {"by_eager",
         "The time in this mode by that in eager, by geometric means of run medians.",
-        [](Row row) { return row.by_eager ? row.by_eager->value : std::nullopt; },
+        if_any(&PatternRow::by_eager, &rules::Ratio::value),
         "1"},
        {"by_eager_lo",
         "Lower end of its 95 % interval.",
-        [end](Row row) { return end(row.by_eager, &stats::Interval::low); },
+        if_any(&PatternRow::by_eager, if_any(&rules::Ratio::interval, &stats::Interval::low)),
         "1"},
        {"by_eager_hi",
         "Upper end.",
-        [end](Row row) { return end(row.by_eager, &stats::Interval::high); },
+        if_any(&PatternRow::by_eager, if_any(&rules::Ratio::interval, &stats::Interval::high)),
         "1"},
        {"by_eager_verdict",
         "slower, faster: the interval excludes 1, by three runs and 5 % at least; same; "

@@ -89,8 +89,7 @@ std::vector<PublishedValue> completed(OfCase values) {
   return all;
 }
 
-template <class Iterator>
-Iterator end_of_case(Iterator begin, Iterator end) {
+auto end_of_case(auto begin, auto end) {
   return std::find_if(
       begin, end, [&](const PublishedValue& value) { return value.name != begin->name; });
 }

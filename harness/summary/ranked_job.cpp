@@ -28,8 +28,7 @@ struct Candidate {
 };
 
 /// One for each process, whichever GPUs it has, of those that `counts` counts.
-template <class Counts>
-std::vector<Candidate> candidates(const SessionData& session, Counts&& counts) {
+std::vector<Candidate> candidates(const SessionData& session, const auto& counts) {
   std::vector<Candidate> found;
   std::set<std::pair<std::string, std::optional<std::uint64_t>>> seen;
   for (const JobInfo& job : session.jobs) {
@@ -131,30 +130,27 @@ bool are_all(const std::vector<Candidate>& found, const SessionData& session) {
   return doubts.missing_count == 0 && found.size() == all_processes(session).size();
 }
 
-const std::vector<double>* samples_of(const SessionData& session,
-                                      const JobInfo& job,
-                                      const std::string& metric) {
+/// A number for each step; none where they are not as many.
+std::span<const double> samples_of(const SessionData& session,
+                                   const JobInfo& job,
+                                   const std::string& metric) {
   for (const auto& [key, data] : session.cases) {
     if (key.device != job.device || key.arm != kRecorded || key.name.benchmark != "recorded/step")
       continue;
-    const auto of_metric = data.samples.find(metric);
-    if (of_metric == data.samples.end()) return nullptr;
-    const auto own = of_metric->second.find(job.replicate);
-    const bool whole =
-        own != of_metric->second.end() && own->second.size() == job.record.steps.size();
-    return whole ? &own->second : nullptr;
+    const auto own = data.of_run(metric, job.replicate);
+    return own.size() == job.record.steps.size() ? own : std::span<const double>();
   }
-  return nullptr;
+  return {};
 }
 
 /// A process's time in each step, by number; a number that it has twice is none.
 std::map<std::uint64_t, double> step_times(const std::vector<std::uint64_t>& numbers,
-                                           const std::vector<double>& lengths,
-                                           const std::vector<double>* collectives) {
+                                           std::span<const double> lengths,
+                                           std::span<const double> collectives) {
   std::map<std::uint64_t, double> times;
   std::set<std::uint64_t> twice;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const double ns = lengths[i] - (collectives ? (*collectives)[i] : 0);
+    const double ns = lengths[i] - (collectives.empty() ? 0 : collectives[i]);
     if (!times.emplace(numbers[i], ns).second) twice.insert(numbers[i]);
   }
   for (const std::uint64_t number : twice) times.erase(number);
@@ -232,7 +228,7 @@ RankedJob ranked_job(const SessionData& session) {
   RankedJob job;
   job.all_recorded = are_all(found, session);
   const bool have_collectives = std::ranges::all_of(found, [&](const Candidate& one) {
-    return samples_of(session, *one.job, "collectives_ns") != nullptr;
+    return !samples_of(session, *one.job, "collectives_ns").empty();
   });
   // Without one clock for both, nothing tells what the GPU did in a step of the host.
   const bool clocks_agree = std::ranges::all_of(
@@ -241,12 +237,12 @@ RankedJob ranked_job(const SessionData& session) {
   std::vector<std::map<std::uint64_t, double>> times, whole;
   std::vector<std::map<std::uint64_t, PartTimes>> parts;
   for (const Candidate& one : found) {
-    const auto* const lengths = samples_of(session, *one.job, "step_ns");
-    if (!lengths) return {};
-    const auto* const collectives =
-        have_collectives ? samples_of(session, *one.job, "collectives_ns") : nullptr;
-    times.push_back(step_times(one.job->record.steps, *lengths, collectives));
-    if (have_collectives) whole.push_back(step_times(one.job->record.steps, *lengths, nullptr));
+    const auto lengths = samples_of(session, *one.job, "step_ns");
+    if (lengths.empty()) return {};
+    const auto collectives = have_collectives ? samples_of(session, *one.job, "collectives_ns")
+                                              : std::span<const double>();
+    times.push_back(step_times(one.job->record.steps, lengths, collectives));
+    if (have_collectives) whole.push_back(step_times(one.job->record.steps, lengths, {}));
     parts.push_back(parts_of_steps(one.job->record));
     job.ranks.push_back(one.job);
     job.names.push_back(candidate_name(session, one));

@@ -117,12 +117,7 @@ std::string RecordedProcess::where() const {
 }
 
 Finding RecordedProcess::finding(std::string_view code, Severity severity) const {
-  Finding finding;
-  finding.source = FindingSource::cause;
-  finding.code = code;
-  finding.severity = severity;
-  finding.subject = where();
-  finding.device = info.device;
+  Finding finding = new_finding(FindingSource::cause, code, severity, where(), info.device);
   finding.replicate = info.replicate;
   return finding;
 }
@@ -134,11 +129,8 @@ std::vector<double> RecordedProcess::samples(std::string_view benchmark,
   for (const auto& [key, data] : cases_) {
     if (key->name.benchmark != benchmark) continue;
     if (!state.empty() && key->name.at("stream") != state) continue;
-    const auto of_metric = data->samples.find(metric);
-    if (of_metric == data->samples.end()) continue;
-    const auto own = of_metric->second.find(info.replicate);
-    if (own != of_metric->second.end())
-      all.insert(all.end(), own->second.begin(), own->second.end());
+    const auto own = data->of_run(metric, info.replicate);
+    all.insert(all.end(), own.begin(), own.end());
   }
   return all;
 }

@@ -22,13 +22,6 @@ struct RecordedRun {
   std::size_t graph_launches = 0;
 };
 
-std::size_t samples_of(const CaseData& data, int replicate) {
-  const auto calls = data.samples.find("api_record_ns");
-  if (calls == data.samples.end()) return 0;
-  const auto own = calls->second.find(replicate);
-  return own == calls->second.end() ? 0 : own->second.size();
-}
-
 std::vector<RecordedRun> recorded_runs(const SessionData& session) {
   std::vector<RecordedRun> runs;
   for (const RecordedProcess& process : recorded_processes(session)) {
@@ -36,7 +29,7 @@ std::vector<RecordedRun> recorded_runs(const SessionData& session) {
     RecordedRun run{info, process.counts, answer_of(process), {}};
     for (const auto& [key, data] : session.cases) {
       if (key.device != info.device || key.arm != kRecorded) continue;
-      const std::size_t n = samples_of(data, info.replicate);
+      const std::size_t n = data.of_run("api_record_ns", info.replicate).size();
       if (key.name.benchmark == "recorded/graph") {
         run.graph_launches += n;
       } else if (key.name.benchmark == "recorded/launch") {
@@ -48,8 +41,7 @@ std::vector<RecordedRun> recorded_runs(const SessionData& session) {
   return runs;
 }
 
-template <class Value>
-auto recorded(Value RecordingRecord::*field) {
+auto recorded(auto RecordingRecord::*field) {
   return [field](const RecordedRun& run) { return run.info.record.*field; };
 }
 
@@ -65,8 +57,7 @@ auto launches_with(const char* state) {
   };
 }
 
-template <class Value>
-auto answered(Value JobAnswer::*field) {
+auto answered(auto JobAnswer::*field) {
   return [field](const RecordedRun& run) { return run.answer.*field; };
 }
 

@@ -14,40 +14,29 @@ struct AllocatorRow {
   const AllocatorRecord& allocator;
 };
 
-template <class Put>
-void for_each_allocator(const TableInputs& inputs, Put&& put) {
+void for_each_allocator(const TableInputs& inputs, const auto& put) {
   for (const ReplayInfo& replay : inputs.session.replays) {
     for (const AllocatorRecord& allocator : replay.record.allocators) put(replay, allocator);
   }
 }
 
-template <class Value>
-auto of_allocator(Value AllocatorRecord::*member) {
+auto of_allocator(auto AllocatorRecord::*member) {
   return [member](const AllocatorRow& row) { return row.allocator.*member; };
 }
-template <class Value>
-auto of_trace(Value TraceSummary::*member) {
+auto of_trace(auto TraceSummary::*member) {
   return [member](const AllocatorRow& row) { return row.replay.record.trace.*member; };
 }
-template <class Value>
-auto at_peak(std::optional<Value> MemoryMoment::*member) {
-  return [member](const AllocatorRow& row) {
-    return row.allocator.at_peak ? (*row.allocator.at_peak).*member : std::nullopt;
-  };
+auto at_peak(auto MemoryMoment::*member) {
+  return if_any(
+      [](const AllocatorRow& row) -> const auto& { return row.allocator.at_peak; }, member);
 }
-template <class Value>
-auto of_failure(Value AllocationFailure::*member) {
-  return [member](const AllocatorRow& row) -> std::optional<Value> {
-    if (!row.allocator.failure) return std::nullopt;
-    return (*row.allocator.failure).*member;
-  };
+auto of_failure(auto AllocationFailure::*member) {
+  return if_any(
+      [](const AllocatorRow& row) -> const auto& { return row.allocator.failure; }, member);
 }
-std::string creep_kind(const AllocatorRow& row) {
-  return row.allocator.creep ? row.allocator.creep->kind : "";
-}
-std::optional<double> creep_slope(const AllocatorRow& row) {
-  if (!row.allocator.creep) return std::nullopt;
-  return row.allocator.creep->bytes_per_epoch;
+auto of_creep(auto CreepRecord::*member) {
+  return if_any(
+      [](const AllocatorRow& row) -> const auto& { return row.allocator.creep; }, member);
 }
 
 struct MomentRow {
@@ -55,8 +44,7 @@ struct MomentRow {
   const AllocatorRecord& allocator;
   const MemoryMoment& moment;
 };
-template <class Value>
-auto of_moment(Value MemoryMoment::*member) {
+auto of_moment(auto MemoryMoment::*member) {
   return [member](const MomentRow& row) { return row.moment.*member; };
 }
 
@@ -157,8 +145,12 @@ Table replays_table() {
        {"memory_kept_bytes",
         "How much less of a GPU was free when all was given back than before.",
         of_allocator(&AllocatorRecord::memory_kept_bytes)},
-       {"creep", "Which kind, where the trace was played again and again.", creep_kind},
-       {"creep_bytes", "How much memory rises in each epoch.", creep_slope}});
+       {"creep",
+        "Which kind, where the trace was played again and again.",
+        of_creep(&CreepRecord::kind)},
+       {"creep_bytes",
+        "How much memory rises in each epoch.",
+        of_creep(&CreepRecord::bytes_per_epoch)}});
 }
 
 Table replay_answers_table() {

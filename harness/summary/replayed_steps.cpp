@@ -240,21 +240,9 @@ LaunchCosts launch_costs(const GenerationCosts& costs, double kernel_factor) {
 }  // namespace
 
 std::string_view name_of(BoundBy bound) {
-  switch (bound) {
-    case BoundBy::work:
-      return "work";
-    case BoundBy::program:
-      return "program";
-    case BoundBy::launches:
-      return "launches";
-    case BoundBy::allocations:
-      return "allocations";
-    case BoundBy::several:
-      return "several";
-    case BoundBy::unknown:
-      break;
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 6> kNames = {
+      "work", "program", "launches", "allocations", "several", "unknown"};
+  return kNames.at(static_cast<std::size_t>(bound));
 }
 
 BoundBy bound_of(const PatternRow::Savings& savings) {

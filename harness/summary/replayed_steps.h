@@ -104,4 +104,9 @@ struct PredictedPattern {
 /// Of each pattern whose GPU is in data/generations.csv.
 std::vector<PredictedPattern> predicted_patterns(const SessionData& session);
 
+/// Of each pattern on each device, by its plain runs: what binds it, whether graphs are faster, and
+/// how far its replay agrees with the recording.
+std::vector<Finding> pattern_findings(const SessionData& session,
+                                      const std::vector<PatternRow>& rows);
+
 }  // namespace launchgap

@@ -90,57 +90,50 @@ class FileReader {
   }
 
   void add_measured(const std::string& kind, const Json& json) {
-    if (kind == Choice::kName) {
-      session_.choices.push_back({run_.device,
-                                  run_.arm,
-                                  run_.process_config,
-                                  run_.replicate,
-                                  fields_from_json<Choice>(json)});
-    } else if (kind == ResultBits::kName) {
-      auto record = fields_from_json<ResultBits>(json);
-      CaseName::parse(record.case_name);  // or throw
-      session_.bits.push_back({run_.device, run_.arm, run_.replicate, std::move(record)});
-    } else if (kind == DeviceSkew::kName) {
-      auto record = fields_from_json<DeviceSkew>(json);
-      CaseName::parse(record.case_name);  // or throw
-      session_.skews.push_back({run_.device, run_.arm, run_.replicate, std::move(record)});
-    } else if (kind == TelemetryRecord::kName) {
-      const auto record = fields_from_json<TelemetryRecord>(json);
-      session_.telemetry.push_back({run_.device,
+    keep(kind, json, session_.choices);
+    keep(kind, json, session_.bits);
+    keep(kind, json, session_.skews);
+    keep(kind, json, session_.traces);
+    keep(kind, json, session_.recordings);
+    keep(kind, json, session_.thread_events);
+    keep(kind, json, session_.jobs);
+    if (kind == TelemetryRecord::kName) {
+      session_.telemetry.push_back({fields_from_json<TelemetryRecord>(json),
+                                    run_.device,
                                     run_.arm,
                                     run_.process_config,
-                                    run_.replicate,
-                                    record.case_name,
-                                    record.block,
-                                    record.at_ns,
-                                    record.values});
-    } else if (kind == TraceRecord::kName) {
-      session_.traces.push_back(
-          {run_.device, run_.process_config, run_.replicate, fields_from_json<TraceRecord>(json)});
-    } else if (kind == RecordingRecord::kName) {
-      session_.recordings.push_back(
-          {run_.device, run_.replicate, fields_from_json<RecordingRecord>(json)});
+                                    run_.replicate});
     } else if (kind == SlowSampleRecord::kName) {
-      auto record = fields_from_json<SlowSampleRecord>(json);
+      SlowSampleInfo slow{of_run<SlowSampleRecord>(json), {}};
       // A name from a file leads nowhere else.
-      const fs::path name = record.events.value_or(file_.filename().string() + ".gz");
-      std::string events = (read_.events_folder / name.filename()).string();
-      session_.slow_samples.push_back({run_.device,
-                                       run_.arm,
-                                       run_.process_config,
-                                       run_.replicate,
-                                       std::move(events),
-                                       std::move(record)});
-    } else if (kind == ThreadEventsRecord::kName) {
-      auto record = fields_from_json<ThreadEventsRecord>(json);
-      CaseName::parse(record.case_name);  // or throw
-      session_.thread_events.push_back(
-          {run_.device, run_.arm, run_.process_config, run_.replicate, std::move(record)});
-    } else if (kind == JobRecord::kName) {
-      auto record = fields_from_json<JobRecord>(json);
-      for (const StepVariation& own : record.variation) CaseName::parse(own.case_name);  // or throw
-      session_.jobs.push_back({run_.device, run_.replicate, std::move(record)});
+      const fs::path name = slow.record.events.value_or(file_.filename().string() + ".gz");
+      slow.events = (read_.events_folder / name.filename()).string();
+      session_.slow_samples.push_back(std::move(slow));
     }
+  }
+
+  template <class Record>
+  OfRun<Record> of_run(const Json& json) const {
+    return {
+        run_.device, run_.arm, run_.process_config, run_.replicate, fields_from_json<Record>(json)};
+  }
+
+  /// Takes a record that is of this kind.
+  template <class Record>
+  void keep(const std::string& kind, const Json& json, std::vector<OfRun<Record>>& all) const {
+    if (kind != Record::kName) return;
+    OfRun<Record> own = of_run<Record>(json);
+    check_names(own.record);
+    all.push_back(std::move(own));
+  }
+
+  /// What names a case that cannot be parsed later is not kept.
+  static void check_names(const auto&) {}
+  static void check_names(const ResultBits& bits) { CaseName::parse(bits.case_name); }
+  static void check_names(const DeviceSkew& skew) { CaseName::parse(skew.case_name); }
+  static void check_names(const ThreadEventsRecord& events) { CaseName::parse(events.case_name); }
+  static void check_names(const JobRecord& job) {
+    for (const StepVariation& own : job.variation) CaseName::parse(own.case_name);
   }
 
   /// All of it or, where it throws, nothing.
@@ -197,8 +190,7 @@ class FileReader {
 
   /// A process that measures its own first launch knows the form of its kernels at its end only,
   /// and libraries are loaded by the cases that need them.
-  template <class Record>
-  static void take_common(const Record& record, RunInfo& run) {
+  static void take_common(const auto& record, RunInfo& run) {
     run.kernel_form = record.kernel_form.value_or(run.kernel_form);
     if (record.jit) run.jit = record.jit;
     if (record.libraries) run.libraries = *record.libraries;

@@ -54,8 +54,7 @@ const std::vector<double>& probabilities() {
   return all;
 }
 
-template <class Put>
-void each_sample(const TableInputs& from, const Put& put) {
+void each_sample(const TableInputs& from, const auto& put) {
   for (const RunInfo& run : from.session.runs) {
     read_records(records_path(from.session, run),
                  {[&](SampleBlock&& block) {
@@ -69,8 +68,7 @@ void each_sample(const TableInputs& from, const Put& put) {
   }
 }
 
-template <class Put>
-void each_run(const TableInputs& from, const Put& put) {
+void each_run(const TableInputs& from, const auto& put) {
   for (const auto& [key, data] : from.session.cases) {
     for (const auto& [metric, by_replicate] : data.samples) {
       for (const auto& [replicate, samples] : by_replicate) {
@@ -83,8 +81,7 @@ void each_run(const TableInputs& from, const Put& put) {
   }
 }
 
-template <class Put>
-void each_quantile(const TableInputs& from, const Put& put) {
+void each_quantile(const TableInputs& from, const auto& put) {
   static const std::vector<double> median = {0.5};
   each_run(from, [&](const RunSamples& run) {
     // What others have published is one value and no distribution.
@@ -92,8 +89,7 @@ void each_quantile(const TableInputs& from, const Put& put) {
   });
 }
 
-template <class Put>
-void each_block(const TableInputs& from, const Put& put) {
+void each_block(const TableInputs& from, const auto& put) {
   for (const auto& [key, data] : from.session.cases) {
     for (const std::string& metric : data.metric_order) {
       std::map<int, std::size_t> first;  // of the block's samples in its run
@@ -119,8 +115,7 @@ bool follows(const TelemetryInfo& reading, const TelemetryInfo* before) {
          before->replicate == reading.replicate && before->case_name == reading.case_name;
 }
 
-template <class Put>
-void each_reading(const TableInputs& from, const Put& put) {
+void each_reading(const TableInputs& from, const auto& put) {
   const TelemetryInfo* before = nullptr;
   for (const TelemetryInfo& reading : from.session.telemetry) {
     put({reading, follows(reading, before) ? before : nullptr});

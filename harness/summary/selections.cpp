@@ -101,12 +101,11 @@ Finding finding_of(const std::vector<const SelectionCounts*>& cases, const std::
     sum += counts->others * counts->others_times.value_or(0);
   }
   const double times = all_known ? sum / others : 0;  // 0: unknown
-  Finding finding;
-  finding.source = FindingSource::session;
-  finding.code = "selection-differs";
-  finding.severity = times >= kWorthKeeping ? Severity::act : Severity::note;
-  finding.device = cases.front()->device;
-  finding.subject = device;
+  Finding finding = new_finding(FindingSource::session,
+                                "selection-differs",
+                                times >= kWorthKeeping ? Severity::act : Severity::note,
+                                device,
+                                cases.front()->device);
   finding.sentence = fmt::format(
       "{} does not always select the same algorithm for a convolution: {} of {} times it was "
       "another than the usual one{}. So convolutions differ between runs.",
@@ -144,7 +143,7 @@ Finding finding_of(const std::vector<const SelectionCounts*>& cases, const std::
 std::vector<SelectionCounts> selection_counts(const SessionData& session) {
   std::map<std::tuple<std::string, std::string, std::string>, std::map<int, OfProcess>> groups;
   for (const ChoiceInfo& info : session.choices) {
-    const Choice& choice = info.choice;
+    const Choice& choice = info.record;
     if (choice.outcome == "selected" && choice.times.value_or(0) > 0)
       groups[{info.device, choice.case_name, choice.by}][info.replicate].push_back(&choice);
   }

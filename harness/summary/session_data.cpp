@@ -15,7 +15,6 @@
 #include "harness/core/text.h"
 #include "harness/record/finding_json.h"
 #include "harness/record/reader.h"
-#include "harness/record/records.h"
 #include "harness/summary/published.h"
 #include "harness/summary/run_reader.h"
 
@@ -129,6 +128,21 @@ const DeviceFacts* SessionData::device(const std::string& uuid) const {
 }
 
 // Of sessions that are together the folder is another one, and this one's own is not there.
+std::span<const double> CaseData::of_run(const std::string& metric, int replicate) const {
+  const auto found = samples.find(metric);
+  if (found == samples.end()) return {};
+  const auto own = found->second.find(replicate);
+  return own == found->second.end() ? std::span<const double>() : own->second;
+}
+
+std::vector<double> CaseData::of_all_runs(const std::string& metric) const {
+  std::vector<double> all;
+  const auto found = samples.find(metric);
+  if (found == samples.end()) return all;
+  for (const auto& [replicate, own] : found->second) all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
 fs::path records_path(const SessionData& session, const RunInfo& run) {
   return (session.folder / "records" / run.file).lexically_normal();
 }
@@ -428,6 +442,20 @@ void read_replays(SessionData& session) {
       session.problems.push_back(fmt::format("{}: {}", file.string(), error.what()));
     }
   }
+}
+
+Finding new_finding(FindingSource source,
+                    std::string_view code,
+                    Severity severity,
+                    std::string subject,
+                    std::string device) {
+  Finding finding;
+  finding.source = source;
+  finding.code = code;
+  finding.severity = severity;
+  finding.subject = std::move(subject);
+  finding.device = std::move(device);
+  return finding;
 }
 
 }  // namespace launchgap

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "harness/record/job_record.h"
 #include "harness/record/reader.h"
 #include "harness/record/recording_record.h"
+#include "harness/record/records.h"
 #include "harness/record/replay_record.h"
 #include "harness/record/schema.h"
 #include "harness/record/session_record.h"
@@ -89,81 +91,45 @@ struct BlockInfo {
 };
 
 /// One reading of telemetry, between blocks.
-struct TelemetryInfo {
+struct TelemetryInfo : TelemetryRecord {
   std::string device, arm;
   ProcessConfig process_config;
   int replicate = 0;
-  std::string case_name;
-  int block = -1;  // before the first: -1
-  std::int64_t at_ns = 0;
-  std::map<std::string, double> values;
+};
+
+/// A record of a run, and which run that is.
+template <class Record>
+struct OfRun {
+  std::string device, arm;
+  ProcessConfig process_config;
+  int replicate = 0;
+  Record record;
 };
 
 /// What tracing had to say: of a run as a whole, or of one of its cases.
-struct TraceInfo {
-  std::string device;
-  ProcessConfig process_config;
-  int replicate = 0;
-  TraceRecord record;
-};
-
+using TraceInfo = OfRun<TraceRecord>;
 /// Where an imported run comes from.
-struct RecordingInfo {
-  std::string device;
-  int replicate = 0;
-  RecordingRecord record;
-};
+using RecordingInfo = OfRun<RecordingRecord>;
+/// What the system did to the launching thread in one block.
+using ThreadEventsInfo = OfRun<ThreadEventsRecord>;
+/// What the events of an imported run say beyond its samples.
+using JobInfo = OfRun<JobRecord>;
+/// A way in which a library could compute a case, and what came of it.
+using ChoiceInfo = OfRun<Choice>;
+/// What one process found of the bits of a case's results.
+using BitsInfo = OfRun<ResultBits>;
+/// When each of several devices was ready with its steps, in one process; of the first of them.
+using SkewInfo = OfRun<DeviceSkew>;
 
 /// One of a case's slowest samples in a run.
-struct SlowSampleInfo {
-  std::string device, arm;
-  ProcessConfig process_config;
-  int replicate = 0;
+struct SlowSampleInfo : OfRun<SlowSampleRecord> {
   std::string events;  // name of the file of events, as seen from the folder of events
-  SlowSampleRecord record;
-};
-
-/// What the system did to the launching thread in one block.
-struct ThreadEventsInfo {
-  std::string device, arm;
-  ProcessConfig process_config;
-  int replicate = 0;
-  ThreadEventsRecord record;
-};
-
-/// What the events of an imported run say beyond its samples.
-struct JobInfo {
-  std::string device;
-  int replicate = 0;
-  JobRecord record;
 };
 
 /// A replay of allocations that is kept in the session.
 struct ReplayInfo {
   std::string file;  // name of the file in replays/
   ReplayRecord record;
-};
-
-/// A way in which a library could compute a case, and what came of it.
-struct ChoiceInfo {
-  std::string device, arm;
-  ProcessConfig process_config;
-  int replicate = 0;
-  Choice choice;
-};
-
-/// What one process found of the bits of a case's results.
-struct BitsInfo {
-  std::string device, arm;
-  int replicate = 0;
-  ResultBits bits;
-};
-
-/// When each of several devices was ready with its steps, in one process.
-struct SkewInfo {
-  std::string device, arm;  // the first of them
-  int replicate = 0;
-  DeviceSkew skew;
 };
 
 struct CaseData {
@@ -175,6 +141,10 @@ struct CaseData {
   std::map<std::string, std::map<int, std::vector<double>>> samples;
   std::vector<std::string> metric_order;
   std::vector<BlockInfo> blocks;  // by replicate, in the order in which they were measured
+
+  /// The samples of a metric, of one run or of all; none where there are none.
+  std::span<const double> of_run(const std::string& metric, int replicate) const;
+  std::vector<double> of_all_runs(const std::string& metric) const;
 };
 
 /// A value that others have published, of a case that is no case of the session.
@@ -267,5 +237,12 @@ void each_run_with_samples(const SessionData& session,
 /// Reads replays/*.json of the session's folder, by name. A file that cannot be read becomes a
 /// problem of the session.
 void read_replays(SessionData& session);
+
+/// A finding, without what is found.
+Finding new_finding(FindingSource source,
+                    std::string_view code,
+                    Severity severity,
+                    std::string subject,
+                    std::string device = "");
 
 }  // namespace launchgap

@@ -48,24 +48,19 @@ std::string joined(std::initializer_list<std::string> words) {
   return fmt::format("{}", fmt::join(some, ", "));
 }
 
-Finding found(std::string code, Severity severity, std::string subject, std::string sentence) {
-  Finding finding;
-  finding.source = FindingSource::session;
-  finding.code = std::move(code);
-  finding.severity = severity;
-  finding.subject = std::move(subject);
+Finding found(std::string_view code, Severity severity, std::string subject, std::string sentence) {
+  Finding finding = new_finding(FindingSource::session, code, severity, std::move(subject));
   finding.sentence = std::move(sentence);
   return finding;
 }
 
 /// Something that makes figures doubtful, where it befell.
-Finding distorting(std::string code,
+Finding distorting(std::string_view code,
                    std::string subject,
                    std::string sentence,
                    const Places& places,
                    std::string remedy = "") {
-  Finding finding =
-      found(std::move(code), Severity::distorts, std::move(subject), std::move(sentence));
+  Finding finding = found(code, Severity::distorts, std::move(subject), std::move(sentence));
   finding.evidence = places.evidence();
   finding.remedy = std::move(remedy);
   return finding;

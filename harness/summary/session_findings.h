@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/core/finding.h"
+#include "harness/summary/night_rows.h"
 #include "harness/summary/session_data.h"
 #include "harness/summary/summary.h"
 
@@ -33,5 +34,9 @@ std::vector<Finding> session_findings(const SessionData& session,
 /// What of sessions that were put together is missing, as one finding with a line for each; none
 /// where nothing is.
 std::vector<Finding> merged_findings(const SessionData& session);
+
+/// One for each metric that is slower, and one for all that are suspect, erratic or faster.
+std::vector<Finding> night_findings(const SessionData& session,
+                                    const std::vector<VerdictRow>& verdicts);
 
 }  // namespace launchgap

@@ -58,50 +58,10 @@ const Metric& metric_of(const SummaryRow& row) {
   return known ? *known : kUnknown;
 }
 
-TableColumn<SummaryRow> statistic(std::string_view key,
-                                  std::string_view meaning,
-                                  std::optional<double> SummaryRow::*field,
-                                  std::string_view heading = {}) {
-  return {key, meaning, field, kUnitOfMetric, heading};
-}
-
-TableColumn<SummaryRow> share(std::string_view key,
-                              std::string_view meaning,
-                              std::optional<double> SummaryRow::*field,
-                              std::string_view heading = {}) {
-  return {key, meaning, field, kShare, heading};
-}
-
 std::string run_medians_text(const SummaryRow& row) {
   std::string text;
   for (const double median : row.run_medians) text += (text.empty() ? "" : " ") + cell(median);
   return text;
-}
-
-double value_of(const stats::Estimate& estimate) {
-  return estimate.value;
-}
-double low_of(const stats::Estimate& estimate) {
-  return estimate.interval.low;
-}
-double high_of(const stats::Estimate& estimate) {
-  return estimate.interval.high;
-}
-
-/// An estimate's value, or one end of its interval.
-TableColumn<SummaryRow> estimate(std::string_view key,
-                                 std::string_view meaning,
-                                 std::optional<stats::Estimate> SummaryRow::*field,
-                                 double (*part)(const stats::Estimate&),
-                                 std::string_view heading = {}) {
-  return {key,
-          meaning,
-          [field, part](const SummaryRow& row) -> std::optional<double> {
-            if (!(row.*field)) return std::nullopt;
-            return part(*(row.*field));
-          },
-          kShare,
-          heading};
 }
 
 }  // namespace
@@ -307,44 +267,46 @@ Table summary_table() {
        {"reason", "Why the status is not ok, or what was cut short.", &SummaryRow::reason},
        {"runs", "Fresh processes that measured it.", &SummaryRow::runs},
        {"n", "Samples, over all runs.", &SummaryRow::n},
-       statistic("min", "Smallest sample.", &SummaryRow::min),
-       statistic("q1", "First quartile.", &SummaryRow::q1),
-       statistic("p50", "Median of all samples of all runs.", &SummaryRow::p50, "median"),
-       statistic("q3", "Third quartile.", &SummaryRow::q3),
-       statistic("p90", "One sample in ten is above.", &SummaryRow::p90),
-       statistic("p99", "One sample in a hundred is above.", &SummaryRow::p99),
-       statistic("p999", "One sample in a thousand is above.", &SummaryRow::p999, "p99.9"),
-       statistic("max", "Largest sample.", &SummaryRow::max),
-       statistic("mean", "Arithmetic mean.", &SummaryRow::mean),
-       statistic("sd", "Standard deviation of all samples.", &SummaryRow::sd),
-       statistic("mad",
-                 "Median absolute deviation from the median: spread that outliers do not move.",
-                 &SummaryRow::mad),
-       statistic("p50_ci_lo",
-                 "Lower end of the 95 % interval of the median over runs (six runs or more).",
-                 &SummaryRow::p50_ci_lo,
-                 "CI low"),
-       statistic("p50_ci_hi",
-                 "Upper end of the 95 % interval of the median over runs (six runs or more).",
-                 &SummaryRow::p50_ci_hi,
-                 "CI high"),
-       estimate(
-           "within_run_cv",
-           "Coefficient of variation within runs, from the standard deviation of the logarithms.",
-           &SummaryRow::within_run_cv,
-           value_of,
-           "cv within"),
-       estimate("between_run_cv",
-                "Coefficient of variation between runs, beyond what their samples explain.",
-                &SummaryRow::between_run_cv,
-                value_of,
-                "cv between"),
-       estimate("icc",
-                "Share of the variance of the logarithms that lies between runs: 0, any process is "
-                "like another; 1, all that differs is the process.",
-                &SummaryRow::icc,
-                value_of,
-                "icc"),
+       {"min", "Smallest sample.", &SummaryRow::min, kUnitOfMetric},
+       {"q1", "First quartile.", &SummaryRow::q1, kUnitOfMetric},
+       {"p50", "Median of all samples of all runs.", &SummaryRow::p50, kUnitOfMetric, "median"},
+       {"q3", "Third quartile.", &SummaryRow::q3, kUnitOfMetric},
+       {"p90", "One sample in ten is above.", &SummaryRow::p90, kUnitOfMetric},
+       {"p99", "One sample in a hundred is above.", &SummaryRow::p99, kUnitOfMetric},
+       {"p999", "One sample in a thousand is above.", &SummaryRow::p999, kUnitOfMetric, "p99.9"},
+       {"max", "Largest sample.", &SummaryRow::max, kUnitOfMetric},
+       {"mean", "Arithmetic mean.", &SummaryRow::mean, kUnitOfMetric},
+       {"sd", "Standard deviation of all samples.", &SummaryRow::sd, kUnitOfMetric},
+       {"mad",
+        "Median absolute deviation from the median: spread that outliers do not move.",
+        &SummaryRow::mad,
+        kUnitOfMetric},
+       {"p50_ci_lo",
+        "Lower end of the 95 % interval of the median over runs (six runs or more).",
+        &SummaryRow::p50_ci_lo,
+        kUnitOfMetric,
+        "CI low"},
+       {"p50_ci_hi",
+        "Upper end of the 95 % interval of the median over runs (six runs or more).",
+        &SummaryRow::p50_ci_hi,
+        kUnitOfMetric,
+        "CI high"},
+       {"within_run_cv",
+        "Coefficient of variation within runs, from the standard deviation of the logarithms.",
+        if_any(&SummaryRow::within_run_cv, &stats::Estimate::value),
+        kShare,
+        "cv within"},
+       {"between_run_cv",
+        "Coefficient of variation between runs, beyond what their samples explain.",
+        if_any(&SummaryRow::between_run_cv, &stats::Estimate::value),
+        kShare,
+        "cv between"},
+       {"icc",
+        "Share of the variance of the logarithms that lies between runs: 0, any process is "
+        "like another; 1, all that differs is the process.",
+        if_any(&SummaryRow::icc, &stats::Estimate::value),
+        kShare,
+        "icc"},
        {"lag1",
         "Correlation of each sample with the next, within runs.",
         &SummaryRow::lag1,
@@ -353,10 +315,11 @@ Table summary_table() {
        {"modes",
         "Modes of the distribution within a run, by the dip test; of the runs, what most have.",
         &SummaryRow::modes},
-       share("outlier_share",
-             "Share of samples beyond 1.5 interquartile ranges from the quartiles.",
-             &SummaryRow::outlier_share,
-             "outliers"),
+       {"outlier_share",
+        "Share of samples beyond 1.5 interquartile ranges from the quartiles.",
+        &SummaryRow::outlier_share,
+        kShare,
+        "outliers"},
        {"source",
         "What measured it: the host's clock, events on the device, the trace, derived from "
         "another metric; or recorded or published by somebody else.",
@@ -367,28 +330,35 @@ Table summary_table() {
         }},
        {"simulated", "Whether it ran on the fake CUDA libraries of the tests.", is_simulated},
        {"method", "What did the work: library, call, algorithm.", &SummaryRow::method},
-       estimate("within_run_cv_lo",
-                "Lower end of the 95 % interval of within_run_cv.",
-                &SummaryRow::within_run_cv,
-                low_of),
-       estimate("within_run_cv_hi",
-                "Upper end of the 95 % interval of within_run_cv.",
-                &SummaryRow::within_run_cv,
-                high_of),
-       estimate("between_run_cv_lo",
-                "Lower end of the 95 % interval of between_run_cv.",
-                &SummaryRow::between_run_cv,
-                low_of),
-       estimate("between_run_cv_hi",
-                "Upper end of the 95 % interval of between_run_cv.",
-                &SummaryRow::between_run_cv,
-                high_of),
-       estimate("icc_lo", "Lower end of the 95 % interval of icc.", &SummaryRow::icc, low_of),
-       estimate("icc_hi", "Upper end of the 95 % interval of icc.", &SummaryRow::icc, high_of),
-       share("run_median_range",
-             "Largest less smallest median of a run, as a share of the median of the medians.",
-             &SummaryRow::run_median_range,
-             "run range"),
+       {"within_run_cv_lo",
+        "Lower end of the 95 % interval of within_run_cv.",
+        if_any(&SummaryRow::within_run_cv, &stats::Estimate::low),
+        kShare},
+       {"within_run_cv_hi",
+        "Upper end of the 95 % interval of within_run_cv.",
+        if_any(&SummaryRow::within_run_cv, &stats::Estimate::high),
+        kShare},
+       {"between_run_cv_lo",
+        "Lower end of the 95 % interval of between_run_cv.",
+        if_any(&SummaryRow::between_run_cv, &stats::Estimate::low),
+        kShare},
+       {"between_run_cv_hi",
+        "Upper end of the 95 % interval of between_run_cv.",
+        if_any(&SummaryRow::between_run_cv, &stats::Estimate::high),
+        kShare},
+       {"icc_lo",
+        "Lower end of the 95 % interval of icc.",
+        if_any(&SummaryRow::icc, &stats::Estimate::low),
+        kShare},
+       {"icc_hi",
+        "Upper end of the 95 % interval of icc.",
+        if_any(&SummaryRow::icc, &stats::Estimate::high),
+        kShare},
+       {"run_median_range",
+        "Largest less smallest median of a run, as a share of the median of the medians.",
+        &SummaryRow::run_median_range,
+        kShare,
+        "run range"},
        {"impossible_records",
         "Records of the trace that cannot be or are missing, over all runs; their samples lack the "
         "traced metrics.",

@@ -57,16 +57,16 @@ Cases by_case(const SessionData& session) {
   Cases all;
   std::set<std::tuple<std::string, std::string, int>> replicates;  // each counts once
   for (const SkewInfo& info : session.skews) {
-    const CaseName name = CaseName::parse(info.skew.case_name);
+    const CaseName name = CaseName::parse(info.record.case_name);
     if (!name.find("work") || !name.find("threads")) continue;
     auto& [processes, left_out] = all[{info.device, name}];
-    if (!is_whole(info.skew)) {
+    if (!is_whole(info.record)) {
       ++left_out;
       continue;
     }
-    if (!replicates.insert({info.device, info.skew.case_name, info.replicate}).second) continue;
-    if (processes.empty() || same_members(*processes.front(), info.skew)) {
-      processes.push_back(&info.skew);
+    if (!replicates.insert({info.device, info.record.case_name, info.replicate}).second) continue;
+    if (processes.empty() || same_members(*processes.front(), info.record)) {
+      processes.push_back(&info.record);
     } else {
       ++left_out;
     }
@@ -195,20 +195,22 @@ std::vector<Finding> skew_findings(const SessionData& session) {
     const std::span<const SkewRow> members(rows.data() + begin, end - begin);
     begin = end;
     const rules::WhoIsLate& found = first.found;
-    Finding finding;
-    finding.source = FindingSource::session;
-    finding.device = first.device;
-    finding.subject = labels.of(first.device);
+    Finding finding = new_finding(
+        FindingSource::session, "", Severity::note, labels.of(first.device), first.device);
+    const auto say = [&finding](const char* code, Severity severity, std::string sentence) {
+      finding.code = code;
+      finding.severity = severity;
+      finding.sentence = std::move(sentence);
+    };
     finding.cases = first.name.text();
     const DeviceFacts* const facts = session.device(first.device);
     const bool of_cpus = !facts || !is_gpu(*facts);
     const std::string_view what = of_cpus ? "CPU" : "GPU";
     if (!first.valid) {
-      finding.code = "skew-one";
-      finding.severity = Severity::note;
-      finding.sentence =
+      say("skew-one",
+          Severity::note,
           "One GPU did the steps of several as streams: that shows that it works, and who would "
-          "wait for whom it does not tell.";
+          "wait for whom it does not tell.");
       findings.push_back(std::move(finding));
       continue;
     }
@@ -235,12 +237,11 @@ std::vector<Finding> skew_findings(const SessionData& session) {
     const std::string others = counted(members.size() - 1, what);
     const std::string steps = words_of(first);
     if (found.lateness == rules::Lateness::none) {
-      finding.code = "skew-even";
-      finding.severity = Severity::fine;
-      finding.sentence =
+      say("skew-even",
+          Severity::fine,
           fmt::format("None of {} that do the same step at once ({}) keeps the others waiting.",
                       counted(members.size(), what),
-                      steps);
+                      steps));
       finding.unknown = fmt::format("what differs by less than 2 % of a step, or than {}",
                                     quantity(first.uncertainty_ns, "ns"));
       if (found.otherwise > 0)
@@ -308,12 +309,8 @@ std::vector<Finding> skew_findings(const SessionData& session) {
   }
   for (const auto& [key, of_case] : cases) {
     if (of_case.left_out == 0) continue;
-    Finding& finding = findings.emplace_back();
-    finding.source = FindingSource::session;
-    finding.code = "skew-torn";
-    finding.severity = Severity::open;
-    finding.device = key.first;
-    finding.subject = labels.of(key.first);
+    Finding& finding = findings.emplace_back(new_finding(
+        FindingSource::session, "skew-torn", Severity::open, labels.of(key.first), key.first));
     finding.cases = key.second.text();
     finding.sentence = fmt::format(
         "Of who waits for whom in {}, {} left out: the records lack steps, or have other members.",

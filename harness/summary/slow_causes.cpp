@@ -138,8 +138,7 @@ class RunParts {
   }
 
   /// Calls `add(of_blocks, cause, value, extra)` for each slow sample.
-  template <class Add>
-  void each(const std::vector<BlockPlace>& places, Add&& add) const {
+  void each(const std::vector<BlockPlace>& places, const auto& add) const {
     if (!limit_) return;
     const std::vector<SlowBlock> slow_blocks = find_slow_blocks(places);
     std::vector<const WatchedSample*> slow;

@@ -105,11 +105,8 @@ void add_cost(const Lateness& lateness, const char* units, Finding& cause) {
 }
 
 Finding straggler(const RankedJob& job, std::string_view code, const JobInfo* slowest) {
-  Finding cause;
-  cause.source = FindingSource::cause;
-  cause.code = code;
-  cause.severity = Severity::act;
-  cause.subject = fmt::format("{} ranks", job.ranks.size());
+  Finding cause = new_finding(
+      FindingSource::cause, code, Severity::act, fmt::format("{} ranks", job.ranks.size()));
   if (!slowest) return cause;
   cause.device = slowest->device;
   cause.replicate = slowest->replicate;
@@ -223,10 +220,10 @@ std::string some_names(const RankDoubts& doubts) {
 /// Why nothing, or not all, can be said of the ranks.
 void add_doubts(const RankDoubts& doubts, std::vector<Finding>& causes) {
   if (doubts.names.empty()) return;
-  Finding cause;
-  cause.source = FindingSource::cause;
-  cause.code = "ranks-not-compared";
-  cause.subject = fmt::format("{} ranks", doubts.names.size());
+  Finding cause = new_finding(FindingSource::cause,
+                              "ranks-not-compared",
+                              Severity::note,
+                              fmt::format("{} ranks", doubts.names.size()));
   cause.remedy = "Import one recording of each rank, all of the same run and the same steps.";
   const std::string names = some_names(doubts);
   if (doubts.twice) {

@@ -60,26 +60,6 @@ std::vector<double> merged(const std::vector<std::vector<double>>& lists) {
   return all;
 }
 
-std::optional<stats::Estimate> as_cv(const std::optional<stats::Estimate>& log_sd) {
-  if (!log_sd) return std::nullopt;
-  return stats::Estimate{
-      stats::lognormal_cv(log_sd->value),
-      {stats::lognormal_cv(log_sd->interval.low), stats::lognormal_cv(log_sd->interval.high)}};
-}
-
-/// Of each run's own samples, what most runs have; of equally many, the fewer. Pooled, runs that
-/// differ would look like modes.
-std::optional<int> modes_within_runs(const std::map<int, std::vector<double>>& by_replicate) {
-  std::map<int, int> runs_by_modes;
-  for (const auto& [replicate, samples] : by_replicate) {
-    if (const auto modes = stats::modes(samples)) ++runs_by_modes[*modes];
-  }
-  const auto most =
-      std::ranges::max_element(runs_by_modes, {}, [](const auto& entry) { return entry.second; });
-  if (most == runs_by_modes.end()) return std::nullopt;
-  return most->first;
-}
-
 void describe(const std::map<int, std::vector<double>>& by_replicate, SummaryRow& row) {
   std::vector<std::vector<double>> runs;
   std::vector<double> medians;
@@ -152,6 +132,24 @@ std::vector<SummaryRow> describe_metrics(const CaseData& data, const SummaryRow&
 }
 
 }  // namespace
+
+std::optional<stats::Estimate> as_cv(const std::optional<stats::Estimate>& log_sd) {
+  if (!log_sd) return std::nullopt;
+  return stats::Estimate{
+      stats::lognormal_cv(log_sd->value),
+      {stats::lognormal_cv(log_sd->interval.low), stats::lognormal_cv(log_sd->interval.high)}};
+}
+
+std::optional<int> modes_within_runs(const std::map<int, std::vector<double>>& by_replicate) {
+  std::map<int, int> runs_by_modes;
+  for (const auto& [replicate, samples] : by_replicate) {
+    if (const auto modes = stats::modes(samples)) ++runs_by_modes[*modes];
+  }
+  const auto most =
+      std::ranges::max_element(runs_by_modes, {}, [](const auto& entry) { return entry.second; });
+  if (most == runs_by_modes.end()) return std::nullopt;
+  return most->first;
+}
 
 std::vector<SummaryRow> summarise(const SessionData& session) {
   std::vector<SummaryRow> rows;

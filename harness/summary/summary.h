@@ -35,6 +35,13 @@ struct SummaryRow {
 
 std::vector<SummaryRow> summarise(const SessionData& session);
 
+/// A standard deviation of logarithms as a coefficient of variation.
+std::optional<stats::Estimate> as_cv(const std::optional<stats::Estimate>& log_sd);
+
+/// Of each run's own samples, what most runs have; of equally many, the fewer. Pooled, runs that
+/// differ would look like modes.
+std::optional<int> modes_within_runs(const std::map<int, std::vector<double>>& by_replicate);
+
 /// Takes the rows out that are impossible: whoever chooses among the others need not know of them.
 std::vector<SummaryRow> take_impossible(std::vector<SummaryRow>& rows);
 

@@ -138,6 +138,18 @@ struct TableColumn {
   std::function<std::string(const Row&)> cell;
 };
 
+/// For a column of what only some rows have: `part` gives it, as an optional or a pointer, and
+/// `get` what is shown of it. The cell is empty where the row lacks it.
+template <class Part, class Get>
+auto if_any(Part part, Get get) {
+  return [part, get](const auto& row) {
+    const auto& found = std::invoke(part, row);
+    using Shown = std::remove_cvref_t<decltype(std::invoke(get, *found))>;
+    using Cell = std::optional<typename table_detail::Plain<Shown>::type>;
+    return found ? Cell(std::invoke(get, *found)) : Cell();
+  };
+}
+
 /// What tables are made from.
 struct TableInputs {
   const SessionData& session;

@@ -10,8 +10,7 @@ struct TimelineRow {
   const TimelineEvent& event;
 };
 
-template <class Put>
-void each_event(const TableInputs& from, const Put& put) {
+void each_event(const TableInputs& from, const auto& put) {
   for (const SlowSample& slow : from.slow_samples.all()) {
     for (const TimelineEvent& event : slow.events) put({slow, event});
   }

@@ -182,9 +182,8 @@ class TimelineWriter {
     std::int64_t begin_ns, end_ns;
   };
 
-  template <class Event>
   void add(SlowSample& slow,
-           const Event& event,
+           const auto& event,
            std::string row,
            std::string kind,
            std::string name,

@@ -49,11 +49,8 @@ void see_entries(const SessionData& session,
 std::optional<double> length_of_job(const SessionData& session, const TraceInfo& trace) {
   for (const auto& [key, data] : session.cases) {
     if (key.device != trace.device || key.name.benchmark != "recorded/job") continue;
-    const auto lengths = data.samples.find("step_ns");
-    if (lengths == data.samples.end()) continue;
-    const auto own = lengths->second.find(trace.replicate);
-    if (own != lengths->second.end() && !own->second.empty() && own->second.front() > 0)
-      return own->second.front();
+    const auto own = data.of_run("step_ns", trace.replicate);
+    if (!own.empty() && own.front() > 0) return own.front();
   }
   return std::nullopt;
 }
@@ -128,20 +125,16 @@ std::vector<MemorySums> sum_memory(const TableInputs& from) {
 }
 
 /// A number of the trace's clock.
-template <class Number>
-auto of_clock(std::optional<Number> ClockFit::*number) {
-  return [number](const TraceInfo& trace) {
-    return trace.record.clock ? (*trace.record.clock).*number : std::nullopt;
-  };
+auto of_clock(auto ClockFit::*number) {
+  return if_any(
+      [](const TraceInfo& trace) -> const auto& { return trace.record.clock; }, number);
 }
 
-template <class Value>
-auto recorded(Value TraceRecord::*field) {
+auto recorded(auto TraceRecord::*field) {
   return [field](const TraceInfo& trace) { return trace.record.*field; };
 }
 
-template <class Value>
-auto of_kernel(Value CountedKernels::*field) {
+auto of_kernel(auto CountedKernels::*field) {
   return [field](const KernelSums& row) { return row.kernel.*field; };
 }
 

@@ -129,17 +129,15 @@ Table observer_table() {
         kUnitOfMetric},
        {"effect",
         "What tracing adds: the difference of the two.",
-        [](Row row) { return row.effect ? std::optional(row.effect->value) : std::nullopt; },
+        if_any(&ObserverEffect::effect, &stats::Estimate::value),
         kUnitOfMetric},
        {"effect_lo",
         "Lower end of its 95 % interval.",
-        [](Row row) { return row.effect ? std::optional(row.effect->interval.low) : std::nullopt; },
+        if_any(&ObserverEffect::effect, &stats::Estimate::low),
         kUnitOfMetric},
        {"effect_hi",
         "Upper end of its 95 % interval.",
-        [](Row row) {
-          return row.effect ? std::optional(row.effect->interval.high) : std::nullopt;
-        },
+        if_any(&ObserverEffect::effect, &stats::Estimate::high),
         kUnitOfMetric}});
 }
 

@@ -1,7 +1,6 @@
-#include "harness/summary/night_findings.h"
-
 #include <gmock/gmock.h>
 
+#include "harness/summary/session_findings.h"
 #include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"

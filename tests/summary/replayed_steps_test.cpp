@@ -6,7 +6,6 @@
 
 #include "harness/core/output_file.h"
 #include "harness/core/text.h"
-#include "harness/summary/pattern_findings.h"
 #include "harness/summary/summary.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/written_session.h"

@@ -325,14 +325,14 @@ TEST(SlowCauses, AllSamplesOfASlowBlockHaveItsCause) {
   made.take(
       [](int i) { return Happens{.extra_ns = i / Watched::kSamples == 2 ? 0.4 * kUsualNs : 0}; });
   const auto clock = [&](int block, double mhz) {
-    made.session().telemetry.push_back({"GPU-1",
+    made.session().telemetry.push_back({{"launch/null/api:driver/mode:idle",
+                                         block,
+                                         (block + 2) * std::int64_t{1'000'000'000},
+                                         {{"sm_clock_mhz", mhz}}},
+                                        "GPU-1",
                                         "plain",
                                         ProcessConfig("launch"),
-                                        0,
-                                        "launch/null/api:driver/mode:idle",
-                                        block,
-                                        (block + 2) * std::int64_t{1'000'000'000},
-                                        {{"sm_clock_mhz", mhz}}});
+                                        0});
   };
   EXPECT_THAT(made.causes(),
               ElementsAre(Pair("unexplained", static_cast<std::uint64_t>(Watched::kSamples))));
