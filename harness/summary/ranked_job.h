@@ -29,6 +29,9 @@ struct RankedJob {
   std::vector<std::string> kinds;  // of each collective, its kernel's name; of steps none
   double length_ns = 0;            // of the longest recording
   bool all_recorded = true;        // no rank of the job is missing, as far as is known
+
+  /// What a time is of the recording; 0 where its length is not known.
+  double share(double ns) const { return length_ns > 0 ? ns / length_ns : 0; }
 };
 
 /// The recorded processes of a session, if they are ranks of one job: they have ranks, each

@@ -183,28 +183,28 @@ void add_of_collectives(const SessionData& session, std::vector<Finding>& causes
   constexpr double kLeastShare = 0.02;
   const RankedJob job = job_by_collectives(session);
   if (job.ranks.empty()) return;
-  const CollectiveCheck check = check_collectives(job.times);
-  if (check.length_share(job.length_ns) < kLeastShare) return;
-  const bool certain = check.chance <= cause_text::kCertain;
-  const std::string& last = job.names[check.last];
-  Finding& cause =
-      causes.emplace_back(straggler(job, "late-to-collectives", job.ranks[check.last]));
-  cause.subject = last;
+  const Lateness lateness = lateness_of(job);
+  const auto most = std::ranges::max_element(lateness.ranks, {}, &RankLateness::times_last);
+  if (most == lateness.ranks.end() || job.share(most->late_ns) < kLeastShare) return;
+  const RankLateness& own = *most;
+  const auto rank = static_cast<std::size_t>(most - lateness.ranks.begin());
+  const bool certain = own.chance <= cause_text::kCertain;
+  Finding& cause = causes.emplace_back(straggler(job, "late-to-collectives", job.ranks[rank]));
+  cause.subject = job.names[rank];
   if (!certain) cause.severity = Severity::note;
-  cause.share = check.length_share(job.length_ns);
+  cause.share = job.share(own.late_ns);
   cause.sentence = fmt::format(
       "{} comes last to {} of {}, and the others wait there for {}, {} of the recording{}.",
-      last,
-      check.last_times,
-      counted(check.collectives, "collective"),
-      cause_text::time(check.waited_ns),
+      cause.subject,
+      own.times_last,
+      counted(own.matched, "collective"),
+      cause_text::time(own.late_ns),
       percent_text(*cause.share),
       certain ? "" : "; that it is this one may be chance");
-  cause.evidence = {{"most that one collective waits", check.most_ns, "ns"},
-                    {"chance that any comes last so often", check.chance, "1"}};
+  cause.evidence = {{"most that one collective waits", own.most_ns, "ns"},
+                    {"chance that any comes last so often", own.chance, "1"}};
   cause.remedy = kCompareRanks;
-  const Lateness lateness = lateness_of(job);
-  add_reason(lateness.ranks[check.last], "collectives", cause);
+  add_reason(own, "collectives", cause);
   add_cost(lateness, "collectives and what is before them", cause);
 }
 

@@ -107,31 +107,4 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks,
   return check;
 }
 
-CollectiveCheck check_collectives(std::span<const std::vector<double>> ranks) {
-  CollectiveCheck check;
-  if (ranks.size() < 2) return check;
-  check.collectives = ranks.front().size();
-  std::vector<std::size_t> last(ranks.size());
-  std::vector<std::optional<std::size_t>> of_each(check.collectives);
-  std::vector<double> waited(ranks.size()), most(ranks.size());
-  for (std::size_t i = 0; i < check.collectives; ++i) {
-    const std::vector<double> times = times_of(ranks, i);
-    const auto found = std::ranges::minmax_element(times);
-    const double wait = *found.max - *found.min;
-    if (wait <= 0 || std::ranges::count(times, *found.min) > 1) continue;  // a tie is nobody's
-    const auto shortest = static_cast<std::size_t>(found.min - times.begin());
-    ++last[shortest];
-    of_each[i] = shortest;
-    waited[shortest] += wait;
-    most[shortest] = std::max(most[shortest], wait);
-  }
-  const auto often = std::ranges::max_element(last);
-  check.last = static_cast<std::size_t>(often - last.begin());
-  check.last_times = *often;
-  check.chance = chance_of_last(ranks.size(), of_each, check.last);
-  check.waited_ns = waited[check.last];
-  check.most_ns = most[check.last];
-  return check;
-}
-
 }  // namespace launchgap

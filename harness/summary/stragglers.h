@@ -45,19 +45,4 @@ struct StragglerCheck {
 StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks,
                                 std::span<const std::vector<double>> whole = {});
 
-/// Who comes last to the collectives of a job. The kernel of who comes last is the shortest: the
-/// others wait in theirs. Durations tell it, whatever the clocks say.
-struct CollectiveCheck {
-  std::size_t collectives = 0;  // that all ranks have
-  std::size_t last = 0;         // the rank that comes last most often
-  std::size_t last_times = 0;
-  double chance = 1;     // as StragglerCheck::chance
-  double waited_ns = 0;  // by the others for that rank, at the most patient of them
-  double most_ns = 0;    // in one collective
-
-  double length_share(double length_ns) const { return length_ns > 0 ? waited_ns / length_ns : 0; }
-};
-/// By rank, how long each collective took.
-CollectiveCheck check_collectives(std::span<const std::vector<double>> ranks);
-
 }  // namespace launchgap
