@@ -77,8 +77,7 @@ AllocatorRecord record_of(const AllocatorResult& result, std::uint64_t peak_live
     creep.bytes_per_epoch = result.creep.bytes_per_epoch;
     creep.p = result.creep.p;
     creep.rarest_step_epochs = rarest_step_shown(result.epochs.size());
-    for (const Epoch& epoch : result.epochs)
-      creep.epochs.push_back({epoch.live, epoch.reserved, epoch.used});
+    creep.epochs = result.epochs;
   }
   for (const Moment& moment : replay.moments) record.moments.push_back(moment_of(moment));
   return record;

@@ -17,7 +17,7 @@ struct AllocatorResult {
   std::uint64_t limit_bytes = 0;
   Replay replay;
   std::optional<SmallestLimit> smallest;  // where it was asked for
-  std::vector<Epoch> epochs;              // likewise
+  std::vector<EpochRecord> epochs;        // likewise
   Creep creep;                            // of these
   /// How much less of a GPU was free when it had given back everything than before it began.
   std::optional<std::int64_t> kept_bytes;

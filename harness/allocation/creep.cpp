@@ -200,19 +200,19 @@ std::string_view name_of(CreepKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Creep classify_creep(std::span<const Epoch> epochs) {
+Creep classify_creep(std::span<const EpochRecord> epochs) {
   if (epochs.size() < kFewestEpochs) return {};
   struct Candidate {
     CreepKind kind;
-    std::uint64_t Epoch::*bytes;
+    std::uint64_t EpochRecord::*bytes;
   };
   static constexpr auto kCandidates =
-      std::to_array<Candidate>({{CreepKind::leak, &Epoch::live},
-                                {CreepKind::fragmentation, &Epoch::reserved},
-                                {CreepKind::context_growth, &Epoch::used}});
+      std::to_array<Candidate>({{CreepKind::leak, &EpochRecord::live_bytes},
+                                {CreepKind::fragmentation, &EpochRecord::reserved_bytes},
+                                {CreepKind::context_growth, &EpochRecord::used_bytes}});
   for (const Candidate& candidate : kCandidates) {
     std::vector<double> values;
-    for (const Epoch& epoch : epochs.subspan(kBurnIn))
+    for (const EpochRecord& epoch : epochs.subspan(kBurnIn))
       values.push_back(static_cast<double>(epoch.*candidate.bytes));
     const Trend trend = trend_of(values);
     if (!trend.rises) continue;
@@ -221,7 +221,7 @@ Creep classify_creep(std::span<const Epoch> epochs) {
     const double mean = (values.back() - values.front()) / static_cast<double>(values.size() - 1);
     return {candidate.kind, trend.slope > 0 ? trend.slope : mean, trend.p};
   }
-  if (epochs.back().reserved >= epochs.front().reserved + kPage)
+  if (epochs.back().reserved_bytes >= epochs.front().reserved_bytes + kPage)
     return {CreepKind::cache_plateau, 0, 1};
   return {};
 }
@@ -264,13 +264,13 @@ Injection parse_injection(std::string_view text) {
   return {what->what, *bytes};
 }
 
-std::vector<Epoch> play_epochs(const Script& script,
-                               Player& player,
-                               std::size_t epochs,
-                               const Injection& injection,
-                               const std::function<std::uint64_t()>& used_bytes,
-                               const std::function<void(std::uint64_t bytes)>& take_beside) {
-  std::vector<Epoch> result;
+std::vector<EpochRecord> play_epochs(const Script& script,
+                                     Player& player,
+                                     std::size_t epochs,
+                                     const Injection& injection,
+                                     const std::function<std::uint64_t()>& used_bytes,
+                                     const std::function<void(std::uint64_t bytes)>& take_beside) {
+  std::vector<EpochRecord> result;
   Epochs playing(script, player, epochs, injection);
   playing.prepare();
   for (std::size_t i = 0; i < epochs; ++i) {

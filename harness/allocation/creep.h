@@ -9,15 +9,9 @@
 
 #include "harness/allocation/replay.h"
 #include "harness/allocation/script.h"
+#include "harness/record/replay_record.h"
 
 namespace launchgap::allocation {
-
-/// What is held when an epoch ends, in bytes.
-struct Epoch {
-  std::uint64_t live = 0;      // that the program did not give back
-  std::uint64_t reserved = 0;  // by the allocator, as far as it tells; what is live at least
-  std::uint64_t used = 0;      // of the device, by whomever
-};
 
 enum class CreepKind : std::uint8_t {
   none,
@@ -51,7 +45,7 @@ inline constexpr std::size_t kBurnIn = 5;
 /// so `used` must also go up more often than down, or farther, than a random walk would (p <
 /// 0.001). If nothing rises and `reserved` is above that of the first epoch, it is a plateau. Needs
 /// 20 epochs, and says `none` of fewer.
-Creep classify_creep(std::span<const Epoch> epochs);
+Creep classify_creep(std::span<const EpochRecord> epochs);
 
 /// Something that goes wrong on purpose, a little in each epoch, to see whether it is told.
 struct Injection {
@@ -64,16 +58,18 @@ struct Injection {
 /// UsageError that says so.
 Injection parse_injection(std::string_view text);
 
-/// Plays all of `script` so many times, and gives back what is live at each end. Injected are: of
-/// `leak`, a block that stays; of `pin`, one that stays in the middle of the work, while as many
-/// bytes of small blocks, which were there from the beginning, are given back; of `cache`, in the
-/// first quarter of the epochs a block that is larger each time; of `context`, memory that is taken
-/// from the device beside the allocator, by `take_beside`. Throws Error if an allocation fails.
-std::vector<Epoch> play_epochs(const Script& script,
-                               Player& player,
-                               std::size_t epochs,
-                               const Injection& injection,
-                               const std::function<std::uint64_t()>& used_bytes,
-                               const std::function<void(std::uint64_t bytes)>& take_beside);
+/// Plays all of `script` so many times, and gives back what is held at each end: live, what the
+/// program did not give back; reserved, by the allocator, as far as it tells, and what is live at
+/// least; used, of the device, by whomever. Injected are: of `leak`, a block that stays; of `pin`,
+/// one that stays in the middle of the work, while as many bytes of small blocks, which were there
+/// from the beginning, are given back; of `cache`, in the first quarter of the epochs a block that
+/// is larger each time; of `context`, memory that is taken from the device beside the allocator, by
+/// `take_beside`. Throws Error if an allocation fails.
+std::vector<EpochRecord> play_epochs(const Script& script,
+                                     Player& player,
+                                     std::size_t epochs,
+                                     const Injection& injection,
+                                     const std::function<std::uint64_t()>& used_bytes,
+                                     const std::function<void(std::uint64_t bytes)>& take_beside);
 
 }  // namespace launchgap::allocation

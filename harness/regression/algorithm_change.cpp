@@ -41,7 +41,7 @@ std::optional<KeyChange> EarlierAlgorithms::change_to(const Algorithms& now) con
   return KeyChange{"algorithm", text_of(most->first), text_of(now)};
 }
 
-std::string note_on_algorithms(const Report& report) {
+void note_algorithms(Report& report) {
   std::set<CaseKey> cases;
   const Result* first = nullptr;
   for (const Result& result : report.results) {
@@ -49,12 +49,12 @@ std::string note_on_algorithms(const Report& report) {
     if (!first) first = &result;
     cases.insert(result.key.where);
   }
-  if (!first) return "";
-  return fmt::format(
+  if (!first) return;
+  report.notes.push_back(fmt::format(
       "Another algorithm at the same speed: {} ({}){}.",
       case_text(*first),
       printable(algorithm_text(*first), 300),
-      cases.size() == 1 ? "" : fmt::format(", and {} more", counted(cases.size() - 1, "case")));
+      cases.size() == 1 ? "" : fmt::format(", and {} more", counted(cases.size() - 1, "case"))));
 }
 
 }  // namespace launchgap::regression

@@ -34,8 +34,8 @@ class EarlierAlgorithms {
   std::size_t count_ = 0;
 };
 
-/// The most frequent change of those that are no slower, as a note: "Another algorithm at the same
-/// speed: matmul/library/… (A → B), and 3 cases more."; empty where there is none.
-std::string note_on_algorithms(const Report& report);
+/// Adds the first change of those that are no slower, as a note: "Another algorithm at the same
+/// speed: matmul/library/… (A → B), and 3 cases more."; none where there is none.
+void note_algorithms(Report& report);
 
 }  // namespace launchgap::regression

@@ -61,8 +61,7 @@ class Check {
     if (history_.has(session_.session_id))
       report.notes.push_back(
           "It is in the history already, and was compared with those before it.");
-    if (std::string note = note_on_algorithms(report); !note.empty())
-      report.notes.push_back(std::move(note));
+    note_algorithms(report);
     note_unmoved();
     for (const std::string& key : options_.across.asked()) note_unknown(key);
     std::ranges::sort(report.results, {}, &Result::key);

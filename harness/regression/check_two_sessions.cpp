@@ -169,8 +169,7 @@ Report check_two_sessions(const SessionFigures& base,
   if (report.invalid.empty()) add_missing(base, session, report);
   if (!base.begin_utc.empty() && base.begin_utc > session.begin_utc)
     report.notes.push_back(fmt::format("{} is the later one of the two.", base.session_id));
-  if (std::string note = note_on_algorithms(report); !note.empty())
-    report.notes.push_back(std::move(note));
+  note_algorithms(report);
   report.notes.push_back(
       "Two sessions cannot tell a change from the night: nothing is confirmed. A history "
       "(--history) or `launchgap compare` can.");

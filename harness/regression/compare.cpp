@@ -263,8 +263,7 @@ class Comparison {
       report.notes.push_back(
           fmt::format("{} is {} ({})", name, side->program.string(), side->version));
     note_changes(report);
-    if (std::string note = note_on_algorithms(report); !note.empty())
-      report.notes.push_back(std::move(note));
+    note_algorithms(report);
     if (failed_pairs_ > 0) {
       report.notes.push_back(
           fmt::format("{} pair{} failed", failed_pairs_, failed_pairs_ == 1 ? "" : "s"));

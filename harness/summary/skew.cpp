@@ -234,7 +234,6 @@ std::vector<Finding> skew_findings(const SessionData& session) {
         : sums(first)  ? "its calls take longer, or its work begins late after them"
         : first.name.at("threads") == "one" ? "its calls take longer"
                                             : "its thread is late, or its calls take longer";
-    const std::string others = counted(members.size() - 1, what);
     const std::string steps = words_of(first);
     if (found.lateness == rules::Lateness::none) {
       say("skew-even",
@@ -248,62 +247,53 @@ std::vector<Finding> skew_findings(const SessionData& session) {
         finding.unknown += fmt::format(
             "; in {} of {} it was otherwise", found.otherwise, counted(first.runs, "run"));
     } else if (found.lateness == rules::Lateness::unclear) {
-      finding.code = "skew-unclear";
-      finding.severity = Severity::open;
-      finding.sentence = fmt::format(
-          "The runs do not agree on who of {} that do the same step at once ({}) is late, or "
-          "whether one is.",
-          counted(members.size(), what),
-          steps);
+      say("skew-unclear",
+          Severity::open,
+          fmt::format(
+              "The runs do not agree on who of {} that do the same step at once ({}) is late, or "
+              "whether one is.",
+              counted(members.size(), what),
+              steps));
       finding.remedy = "look at skew.csv, and measure with more runs";
     } else if (found.lateness == rules::Lateness::some) {
-      finding.code = "skew-late";
-      finding.severity = Severity::distorts;
       std::vector<std::string> who;
       for (const std::size_t m : found.who)
         who.push_back(label_of(labels, members[m].member, of_cpus));
-      finding.sentence = fmt::format(
-          "{} are later than the rest of {}, and one of them is the last in {} of the steps ({}), "
-          "by {}: {}.",
-          list_text(who),
-          counted(members.size(), what),
-          share,
-          steps,
-          by,
-          found.by_host ? "the host is late" : "their work takes longer");
+      say("skew-late",
+          Severity::distorts,
+          fmt::format(
+              "{} are later than the rest of {}, and one of them is the last in {} of the steps "
+              "({}), by {}: {}.",
+              list_text(who),
+              counted(members.size(), what),
+              share,
+              steps,
+              by,
+              found.by_host ? "the host is late" : "their work takes longer"));
     } else if (!found.who.empty()) {
       const SkewRow& late = members[found.who.front()];
-      const std::string who = label_of(labels, late.member, of_cpus);
-      finding.code = "skew-late";
-      finding.severity = Severity::distorts;
       if (!of_cpus) finding.device = finding.subject = late.member;
-      finding.sentence =
-          found.lateness == rules::Lateness::one
-              ? fmt::format("{} keeps {} waiting in {} of the steps ({}), by {}: {}.",
-                            who,
-                            others,
-                            share,
-                            steps,
-                            by,
-                            cause)
-              : fmt::format("{} keeps {} waiting at times, in {} of the steps ({}), by {}: {}.",
-                            who,
-                            others,
-                            share,
-                            steps,
-                            by,
-                            cause);
+      say("skew-late",
+          Severity::distorts,
+          fmt::format("{} keeps {} waiting{} in {} of the steps ({}), by {}: {}.",
+                      label_of(labels, late.member, of_cpus),
+                      counted(members.size() - 1, what),
+                      found.lateness == rules::Lateness::one ? "" : " at times,",
+                      share,
+                      steps,
+                      by,
+                      cause));
     } else {
-      finding.code = "skew-turns";
-      finding.severity = Severity::distorts;
-      finding.sentence = fmt::format(
-          "In {} of the steps ({}) one of {} keeps the others waiting, another one each time, by "
-          "{}: {}.",
-          share,
-          steps,
-          counted(members.size(), what),
-          by,
-          found.by_host ? "the host is late" : "the work takes longer");
+      say("skew-turns",
+          Severity::distorts,
+          fmt::format(
+              "In {} of the steps ({}) one of {} keeps the others waiting, another one each time, "
+              "by {}: {}.",
+              share,
+              steps,
+              counted(members.size(), what),
+              by,
+              found.by_host ? "the host is late" : "the work takes longer"));
     }
     findings.push_back(std::move(finding));
   }

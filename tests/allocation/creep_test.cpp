@@ -15,9 +15,9 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 /// Epochs of a pattern on an allocator over simulated memory.
-std::vector<Epoch> epochs_of(const std::string& pattern,
-                             std::string_view allocator,
-                             const std::string& inject) {
+std::vector<EpochRecord> epochs_of(const std::string& pattern,
+                                   std::string_view allocator,
+                                   const std::string& inject) {
   const auto trace = make_pattern(CaseName::parse(pattern), 1);
   const Script script = script_of(*trace, 0);
   constexpr std::uint64_t kLimit = std::uint64_t{64} << 30;
@@ -55,8 +55,8 @@ TEST(Creep, ALeakIsMeasured) {
   EXPECT_LT(creep.p, 1e-6);
 }
 
-std::vector<Epoch> reserved(const std::vector<double>& mib) {
-  std::vector<Epoch> epochs;
+std::vector<EpochRecord> reserved(const std::vector<double>& mib) {
+  std::vector<EpochRecord> epochs;
   for (const double one : mib)
     epochs.push_back(
         {kMiB, static_cast<std::uint64_t>(one * kMiB), static_cast<std::uint64_t>(one * kMiB)});
@@ -84,14 +84,14 @@ TEST(Creep, RareStepsAreCreepAsLongAsTheyGoOn) {
 }
 
 TEST(Creep, OneStepIsAnEventAndNoTrend) {
-  std::vector<Epoch> epochs(50, {kMiB, kMiB, kMiB});
-  for (std::size_t i = 38; i < epochs.size(); ++i) epochs[i].used += 2 * kMiB;
+  std::vector<EpochRecord> epochs(50, {kMiB, kMiB, kMiB});
+  for (std::size_t i = 38; i < epochs.size(); ++i) epochs[i].used_bytes += 2 * kMiB;
   EXPECT_EQ(classify_creep(epochs).kind, CreepKind::none);
 }
 
 /// Epochs of which the device's use is this, in MiB.
-std::vector<Epoch> used(const std::vector<double>& mib) {
-  std::vector<Epoch> epochs;
+std::vector<EpochRecord> used(const std::vector<double>& mib) {
+  std::vector<EpochRecord> epochs;
   for (const double one : mib)
     epochs.push_back({kMiB, kMiB, static_cast<std::uint64_t>((10'000 + one) * kMiB)});
   return epochs;
@@ -114,8 +114,8 @@ TEST(Creep, WhatOthersTakeAndGiveBackIsNoGrowth) {
 }
 
 /// Epochs of which the device's use takes these steps, in turn, 24 in all; in KiB.
-std::vector<Epoch> used_in_steps(const std::vector<int>& kib) {
-  std::vector<Epoch> epochs;
+std::vector<EpochRecord> used_in_steps(const std::vector<int>& kib) {
+  std::vector<EpochRecord> epochs;
   std::uint64_t at = 10'000 * kMiB;
   for (std::size_t i = 0; i < 30; ++i) {
     epochs.push_back({kMiB, kMiB, at});
@@ -134,16 +134,16 @@ TEST(Creep, GrowthOfTheDevicesUseIsInTheNumberOfStepsOrInTheirSum) {
   EXPECT_EQ(classify_creep(used_in_steps({4, 4, 4, 4, -4})).kind, CreepKind::context_growth);
   EXPECT_EQ(classify_creep(used_in_steps({4, 4, 4, -4})).kind, CreepKind::none);
   // Never down; one step is so large that the sum shows nothing.
-  std::vector<Epoch> epochs = used_in_steps({4, 0});
-  for (std::size_t i = 20; i < epochs.size(); ++i) epochs[i].used += kMiB;
+  std::vector<EpochRecord> epochs = used_in_steps({4, 0});
+  for (std::size_t i = 20; i < epochs.size(); ++i) epochs[i].used_bytes += kMiB;
   EXPECT_EQ(classify_creep(epochs).kind, CreepKind::context_growth);
 }
 
 TEST(Creep, WhatRisesByLessThanAPageInAllIsNone) {
   for (const std::uint64_t in_all : {4095u, 4096u}) {
-    std::vector<Epoch> epochs(30, {kMiB, kMiB, kMiB});
+    std::vector<EpochRecord> epochs(30, {kMiB, kMiB, kMiB});
     for (std::size_t i = kBurnIn; i < epochs.size(); ++i)
-      epochs[i].live = epochs[i].reserved = epochs[i].used =
+      epochs[i].live_bytes = epochs[i].reserved_bytes = epochs[i].used_bytes =
           kMiB + in_all * (i - kBurnIn) / (epochs.size() - 1 - kBurnIn);
     EXPECT_EQ(classify_creep(epochs).kind, in_all == 4096 ? CreepKind::leak : CreepKind::none);
   }
@@ -173,7 +173,7 @@ TEST(Creep, HowRareAStepMayBeIsKnown) {
     for (const std::size_t asked : {apart, apart + 1}) {
       std::size_t leaks = 0;
       for (std::size_t first = 0; first < asked; ++first) {
-        std::vector<Epoch> leaking;
+        std::vector<EpochRecord> leaking;
         for (std::size_t i = 0; i < epochs; ++i) {
           const std::uint64_t live = kMiB + (i + first) / asked * kMiB;
           leaking.push_back({live, live, live});

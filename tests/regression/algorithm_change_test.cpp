@@ -1,5 +1,6 @@
 #include "harness/regression/algorithm_change.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace launchgap::regression {
@@ -44,19 +45,22 @@ Result computed(Verdict verdict, const char* name, const char* from, const char*
   return result;
 }
 
-TEST(NoteOnAlgorithms, CountsCasesAndNotMetrics) {
+TEST(NoteAlgorithms, CountsCasesAndNotMetrics) {
   Report report;
-  EXPECT_EQ(note_on_algorithms(report), "");
+  note_algorithms(report);
   report.results.push_back(computed(Verdict::slower, "matmul/library/size:64", "a", "b"));
-  EXPECT_EQ(note_on_algorithms(report), "") << "a slowdown says it itself";
+  note_algorithms(report);
+  EXPECT_THAT(report.notes, testing::IsEmpty()) << "a slowdown says it itself";
   report.results.push_back(computed(Verdict::same, "matmul/library/size:256", "a", "b"));
   report.results.push_back(computed(Verdict::same, "matmul/library/size:256", "a", "b"));
-  EXPECT_EQ(note_on_algorithms(report),
-            "Another algorithm at the same speed: matmul/library/size:256 (a → b).");
+  note_algorithms(report);
   report.results.push_back(computed(Verdict::same, "matmul/library/size:512", "a", "c"));
-  EXPECT_EQ(note_on_algorithms(report),
-            "Another algorithm at the same speed: matmul/library/size:256 (a → b), and 1 case "
-            "more.");
+  note_algorithms(report);
+  EXPECT_THAT(report.notes,
+              testing::ElementsAre(
+                  "Another algorithm at the same speed: matmul/library/size:256 (a → b).",
+                  "Another algorithm at the same speed: matmul/library/size:256 (a → b), and 1 "
+                  "case more."));
 }
 
 }  // namespace
