@@ -3,30 +3,6 @@
 namespace launchgap::allocation {
 namespace {
 
-MemoryMoment moment_of(const Fragmentation& one) {
-  MemoryMoment moment;
-  moment.live_bytes = one.live_bytes;
-  if (!one.known) return moment;
-  moment.granted_bytes = one.holding.granted;
-  moment.reserved_bytes = one.holding.reserved;
-  moment.free_bytes = one.holding.free;
-  moment.largest_free_bytes = one.holding.largest_free;
-  moment.internal_waste = one.internal_waste;
-  moment.largest_block_index = one.largest_block_index;
-  moment.reserve_slack = one.reserve_slack;
-  for (std::size_t i = 0; i < kUnusableFor.size(); ++i)
-    moment.unusable.push_back({kUnusableFor[i], one.unusable[i]});
-  return moment;
-}
-
-MemoryMoment moment_of(const Moment& one) {
-  MemoryMoment moment = moment_of(one.fragmentation);
-  moment.event = one.event;
-  moment.t_ns = one.t_ns;
-  if (!one.occupancy.empty()) moment.occupancy = one.occupancy;
-  return moment;
-}
-
 CallTimes times_of(const TimeCounts& times) {
   CallTimes record{times.n(),
                    times.quantile_ns(0.5),
@@ -60,17 +36,8 @@ AllocatorRecord record_of(const AllocatorResult& result, std::uint64_t peak_live
   record.allocate = times_of(replay.allocate_times);
   record.release = times_of(replay.release_times);
   record.memory_kept_bytes = result.kept_bytes;
-  if (replay.failure) {
-    record.failure = {replay.failure->event,
-                      replay.failure->bytes,
-                      std::string(name_of(replay.failure->cured_by)),
-                      replay.failure->free_bytes,
-                      moment_of(replay.failure->fragmentation)};
-    if (replay.failure->granted_bytes)
-      record.failure->then.granted_bytes = replay.failure->granted_bytes;
-    record.failure->then.event = replay.failure->event;
-  }
-  if (replay.at_peak) record.at_peak = moment_of(*replay.at_peak);
+  record.failure = replay.failure;
+  record.at_peak = replay.at_peak;
   if (!result.epochs.empty()) {
     CreepRecord& creep = record.creep.emplace();
     creep.kind = name_of(result.creep.kind);
@@ -79,7 +46,7 @@ AllocatorRecord record_of(const AllocatorResult& result, std::uint64_t peak_live
     creep.rarest_step_epochs = rarest_step_shown(result.epochs.size());
     creep.epochs = result.epochs;
   }
-  for (const Moment& moment : replay.moments) record.moments.push_back(moment_of(moment));
+  record.moments = replay.moments;
   return record;
 }
 
@@ -88,20 +55,11 @@ AllocatorRecord record_of(const AllocatorResult& result, std::uint64_t peak_live
 ReplayRecord record_of(const Played& played) {
   const TraceFacts& facts = played.facts;
   ReplayRecord record;
-  TraceSummary& trace = record.trace;
+  TraceSummary& trace = record.trace = facts;
   trace.name = played.trace;
   trace.source = played.head.source;
   trace.sizes = played.head.sizes == Sizes::granted ? "granted" : "requested";
   trace.truncated = played.head.truncated;
-  trace.device = facts.device;
-  trace.events = facts.events;
-  trace.allocations = facts.allocations;
-  trace.releases = facts.releases;
-  trace.failed = facts.failed;
-  trace.peak_live_bytes = facts.peak_live_bytes;
-  trace.peak_event = facts.peak_event;
-  trace.live_at_end = facts.live_at_end;
-  trace.live_bytes_at_end = facts.live_bytes_at_end;
   trace.unseen_frees = played.counts.unseen_frees;
   trace.missing_frees = played.counts.missing_frees;
   trace.clock_went_back = played.counts.clock_went_back;

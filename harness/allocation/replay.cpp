@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/allocation/script.h"
@@ -16,6 +17,14 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kRecoverySteps =
     {"stream_wait", "device_wait", "trim", "destroy", "none", "rounding", "taken"};
+
+/// Requests for which the unusable index is told, in bytes: 1 MiB to 512 MiB.
+constexpr std::array<std::uint64_t, 6> kUnusableFor = {std::uint64_t{1} << 20,
+                                                       std::uint64_t{2} << 20,
+                                                       std::uint64_t{8} << 20,
+                                                       std::uint64_t{32} << 20,
+                                                       std::uint64_t{128} << 20,
+                                                       std::uint64_t{512} << 20};
 
 class Playing {
  public:
@@ -41,7 +50,7 @@ class Playing {
       if (!result_.completed) break;
       if (options_.after_each) options_.after_each(number_, event, step.place());
       note_moment(event.t_ns);
-      last_ = {number_, event.t_ns, {}, {}};
+      last_.emplace(number_, event.t_ns);
     }
     note_end();
     return std::move(result_);
@@ -84,11 +93,12 @@ class Playing {
     std::int64_t spent_ns = 0;
     if (!attempt(step, spent_ns)) {
       ++result_.recoveries;
-      FailedAllocation failure;
+      AllocationFailure failure;
       failure.event = number_;
       failure.bytes = step.bytes();
-      failure.fragmentation = fragmentation();
-      if (player_.granted_bytes(step.bytes())) failure.granted_bytes = granted_;
+      failure.cured_by = name_of(RecoveryStep::none);
+      failure.then = moment_at(number_, 0);
+      if (player_.granted_bytes(step.bytes())) failure.then.granted_bytes = granted_;
       const bool cured = recover(step, failure, spent_ns);
       if (!result_.failure) result_.failure = failure;
       if (!cured) return false;
@@ -119,11 +129,11 @@ class Playing {
 
   /// Takes the recovery steps in turn, and notes the one that cured it in `failure`. Whether the
   /// trace can go on.
-  bool recover(const Step& step, FailedAllocation& failure, std::int64_t& spent_ns) {
+  bool recover(const Step& step, AllocationFailure& failure, std::int64_t& spent_ns) {
     const auto cured = [&](RecoveryStep tried, auto&& cure) {
       timed(spent_ns, cure);
       if (!attempt(step, spent_ns)) return false;
-      failure.cured_by = tried;
+      failure.cured_by = name_of(tried);
       return true;
     };
     if (cured(RecoveryStep::stream_wait, [&] { player_.wait_for_stream(step.stream()); }) ||
@@ -132,9 +142,9 @@ class Playing {
       return true;
     // What was live is lost then, so this is the end in any case.
     note_end();
-    failure.free_bytes = player_.free_bytes();
-    if (const auto why = why_too_little(step, failure))
-      failure.cured_by = *why;
+    failure.device_free_bytes = player_.free_bytes();
+    if (const auto why = why_too_little(step, failure.device_free_bytes))
+      failure.cured_by = name_of(*why);
     else
       cured(RecoveryStep::destroy, [&] { player_.begin_anew(); });
     return false;
@@ -143,25 +153,26 @@ class Playing {
   /// Why there is too little for an allocation, however what is live lies; nothing if there is
   /// enough.
   std::optional<RecoveryStep> why_too_little(const Step& step,
-                                             const FailedAllocation& failure) const {
+                                             std::optional<std::uint64_t> free_bytes) const {
     const std::uint64_t limit = player_.limit_bytes();
     if (step.bytes() > limit || live_.now > limit - step.bytes()) return RecoveryStep::none;
     const std::uint64_t takes = player_.granted_bytes(step.bytes()).value_or(step.bytes());
-    if (takes > limit || failure.granted_bytes.value_or(0) > limit - takes)
-      return RecoveryStep::rounding;
+    if (takes > limit || granted_ > limit - takes) return RecoveryStep::rounding;
     const std::uint64_t reserved = player_.reserved_bytes();
     const std::uint64_t kept = reserved - std::min(live_.now, reserved);
-    if (failure.free_bytes && *failure.free_bytes + kept < takes) return RecoveryStep::taken;
+    if (free_bytes && *free_bytes + kept < takes) return RecoveryStep::taken;
     return std::nullopt;
   }
 
-  Fragmentation fragmentation() const {
+  /// How it stands after an event; of a player that does not tell what it holds only what is live.
+  MemoryMoment moment_at(std::uint64_t event, std::int64_t t_ns) const {
+    MemoryMoment moment;
     if (const BlockAllocator* const holder = player_.holder())
-      return fragmentation_of(*holder, live_.now);
-    Fragmentation unknown;
-    unknown.known = false;
-    unknown.live_bytes = live_.now;
-    return unknown;
+      moment = moment_of(*holder, live_.now);
+    moment.event = event;
+    moment.t_ns = t_ns;
+    moment.live_bytes = live_.now;
+    return moment;
   }
 
   void note_moment(std::int64_t t_ns) {
@@ -173,7 +184,7 @@ class Playing {
     const bool is_peak = number_ == facts_.peak_event;
     const bool is_moment = number_ >= next_moment_;
     if (!is_peak && !is_moment) return;
-    Moment moment{number_, t_ns, fragmentation(), {}};
+    MemoryMoment moment = moment_at(number_, t_ns);
     if (holder && (is_peak || number_ >= next_picture_)) moment.occupancy = occupancy(*holder);
     if (is_peak) result_.at_peak = moment;
     if (!is_moment) return;
@@ -181,7 +192,7 @@ class Playing {
     if (number_ >= next_picture_) {
       next_picture_ = number_ / picture_every_ * picture_every_ + picture_every_;
     } else {
-      moment.occupancy.clear();
+      moment.occupancy.reset();
     }
     result_.moments.push_back(std::move(moment));
   }
@@ -189,12 +200,11 @@ class Playing {
   /// How it ends is always a moment, with its picture.
   void note_end() {
     if (!last_) return;
-    if (!result_.moments.empty() && result_.moments.back().event == last_->event)
+    const auto [event, t_ns] = *std::exchange(last_, std::nullopt);
+    if (!result_.moments.empty() && result_.moments.back().event == event)
       result_.moments.pop_back();
-    last_->fragmentation = fragmentation();
-    if (player_.holder()) last_->occupancy = occupancy(*player_.holder());
-    result_.moments.push_back(std::move(*last_));
-    last_.reset();
+    MemoryMoment& end = result_.moments.emplace_back(moment_at(event, t_ns));
+    if (player_.holder()) end.occupancy = occupancy(*player_.holder());
   }
 
   void wait_until(std::int64_t t_ns) {
@@ -221,7 +231,7 @@ class Playing {
   std::uint64_t granted_ = 0;  // that what is live takes, where the player tells
   std::uint64_t number_ = 0;
   std::uint64_t moment_every_ = 1, picture_every_ = 1, next_moment_ = 0, next_picture_ = 0;
-  std::optional<Moment> last_;
+  std::optional<std::pair<std::uint64_t, std::int64_t>> last_;  // event, and its time
   std::optional<std::int64_t> first_t_ns_;
   std::int64_t began_ns_ = 0;
 };
@@ -317,11 +327,14 @@ void BlockPlayer::begin_anew() {
   allocator_ = info_.make(memory_, limit_);
 }
 
-Fragmentation fragmentation_of(const BlockAllocator& allocator, std::uint64_t live_bytes) {
-  Fragmentation result;
-  result.holding = allocator.holding();
+MemoryMoment moment_of(const BlockAllocator& allocator, std::uint64_t live_bytes) {
+  const Holding holding = allocator.holding();
+  MemoryMoment result;
   result.live_bytes = live_bytes;
-  const Holding& holding = result.holding;
+  result.granted_bytes = holding.granted;
+  result.reserved_bytes = holding.reserved;
+  result.free_bytes = holding.free;
+  result.largest_free_bytes = holding.largest_free;
   result.internal_waste = share(holding.granted - live_bytes, holding.granted);
   result.largest_block_index = share(holding.free - holding.largest_free, holding.free);
   result.reserve_slack = share(holding.reserved - live_bytes, holding.reserved);
@@ -333,11 +346,12 @@ Fragmentation fragmentation_of(const BlockAllocator& allocator, std::uint64_t li
     }
   });
   for (std::size_t i = 0; i < kUnusableFor.size(); ++i)
-    result.unusable[i] = holding.free == 0 ? 1 : share(unusable[i], holding.free);
+    result.unusable.push_back(
+        {kUnusableFor[i], holding.free == 0 ? 1 : share(unusable[i], holding.free)});
   return result;
 }
 
-std::string occupancy(const BlockAllocator& allocator, std::size_t columns) {
+std::optional<std::string> occupancy(const BlockAllocator& allocator, std::size_t columns) {
   struct Column {
     double used = 0, wasted = 0, free = 0;
   };

@@ -13,6 +13,7 @@
 
 #include "harness/allocation/block_allocator.h"
 #include "harness/allocation/trace.h"
+#include "harness/record/replay_record.h"
 
 namespace launchgap::allocation {
 
@@ -60,38 +61,13 @@ class TimeCounts {
   std::uint64_t n_ = 0, longest_ = 0;
 };
 
-/// Requests for which the unusable index is told, in bytes: 1 MiB to 512 MiB.
-inline constexpr std::array<std::uint64_t, 6> kUnusableFor = {std::uint64_t{1} << 20,
-                                                              std::uint64_t{2} << 20,
-                                                              std::uint64_t{8} << 20,
-                                                              std::uint64_t{32} << 20,
-                                                              std::uint64_t{128} << 20,
-                                                              std::uint64_t{512} << 20};
-
-/// How well the free part of an allocator's memory could be used. No figure alone is honest, so
-/// they stand together (docs/allocation.md says what each hides). Shares are from 0 to 1, and 0
-/// where there is nothing to share.
-struct Fragmentation {
-  bool known = true;  // false: of an allocator that does not tell; then only live_bytes is
-  Holding holding;
-  std::uint64_t live_bytes = 0;  // of blocks in use, as they were asked for
-  /// 1 - live / granted: what rounding and unsplit blocks cost.
-  double internal_waste = 0;
-  /// 1 - largest free block / free: TensorFlow's and RMM's figure. Its denominator is
-  /// `holding.free`; of little free memory it says nothing.
-  double largest_block_index = 0;
-  /// The share of the free bytes in blocks smaller than kUnusableFor[i]: what a request of that
-  /// size could not use. 1 where nothing is free, as Linux has it.
-  std::array<double, kUnusableFor.size()> unusable{};
-  /// 1 - live / reserved.
-  double reserve_slack = 0;
-};
-
-Fragmentation fragmentation_of(const BlockAllocator& allocator, std::uint64_t live_bytes);
+/// How an allocator stands of which so many bytes are live.
+MemoryMoment moment_of(const BlockAllocator& allocator, std::uint64_t live_bytes);
 
 /// The memory that an allocator holds, drawn with so many letters: '*' is used, 'x' is wasted by
 /// rounding, '_' is free. What has more of a letter's bytes decides. Regions follow one another.
-std::string occupancy(const BlockAllocator& allocator, std::size_t columns = 100);
+/// Nothing where it holds none.
+std::optional<std::string> occupancy(const BlockAllocator& allocator, std::size_t columns = 100);
 
 /// What made an allocation that had failed succeed, each only after those before it had not.
 enum class RecoveryStep : std::uint8_t {
@@ -142,31 +118,8 @@ class Player {
   virtual std::uint64_t reserved_bytes() const = 0;
 };
 
-/// How an allocator stood at one time.
-struct Moment {
-  std::uint64_t event = 0;  // of the trace, from 0
-  std::int64_t t_ns = 0;
-  Fragmentation fragmentation;
-  std::string occupancy;  // empty in most moments
-};
-
-struct FailedAllocation {
-  std::uint64_t event = 0;
-  std::uint64_t bytes = 0;
-  Fragmentation fragmentation;                 // when it failed
-  std::optional<std::uint64_t> granted_bytes;  // that what is live takes, where known
-  std::optional<std::uint64_t> free_bytes;     // of the device, when nothing else had cured it
-  RecoveryStep cured_by = RecoveryStep::none;
-};
-
 /// What a trace asks for on one device, whoever answers.
-struct TraceFacts {
-  std::uint32_t device = 0;
-  std::uint64_t events = 0;  // of all devices
-  std::uint64_t allocations = 0, releases = 0, failed = 0;
-  std::uint64_t peak_live_bytes = 0;
-  std::uint64_t peak_event = 0;  // after which most is live
-  std::uint64_t live_at_end = 0, live_bytes_at_end = 0;
+struct TraceFacts : TraceSummary {
   std::uint64_t largest_align = 0;
   std::uint64_t other_allocations = 0;  // on other devices
 };
@@ -193,9 +146,9 @@ struct Replay {
   /// attempt that succeeded.
   TimeCounts allocate_times, release_times;
   std::uint64_t recoveries = 0;  // allocations that failed at first
-  std::optional<FailedAllocation> failure;
-  std::vector<Moment> moments;    // evenly spread over the events
-  std::optional<Moment> at_peak;  // when most was live
+  std::optional<AllocationFailure> failure;
+  std::vector<MemoryMoment> moments;    // evenly spread over the events
+  std::optional<MemoryMoment> at_peak;  // when most was live
 };
 
 /// Plays all events of the device of `facts`. At each allocation that fails it takes the recovery

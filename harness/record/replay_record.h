@@ -22,14 +22,24 @@ struct UnusableShare {
   }
 };
 
-/// How an allocator stood after an event of the trace.
+/// How an allocator stood after an event of the trace, from 0, and how well the free part of its
+/// memory could be used. No figure alone is honest, so they stand together (docs/allocation.md says
+/// what each hides). Shares are from 0 to 1, and 0 where there is nothing to share.
 struct MemoryMoment {
   std::uint64_t event = 0;
   std::int64_t t_ns = 0;
-  std::uint64_t live_bytes = 0;
+  std::uint64_t live_bytes = 0;  // of blocks in use, as they were asked for
   // Of an allocator that tells what it holds.
   std::optional<std::uint64_t> granted_bytes, reserved_bytes, free_bytes, largest_free_bytes;
-  std::optional<double> internal_waste, largest_block_index, reserve_slack;
+  /// 1 - live / granted: what rounding and unsplit blocks cost.
+  std::optional<double> internal_waste;
+  /// 1 - largest free block / free: TensorFlow's and RMM's figure. Of little free memory it says
+  /// nothing.
+  std::optional<double> largest_block_index;
+  /// 1 - live / reserved.
+  std::optional<double> reserve_slack;
+  /// The share of the free bytes in blocks that are smaller: what a request of that size could not
+  /// use. 1 where nothing is free, as Linux has it.
   std::vector<UnusableShare> unusable;
   std::optional<std::string> occupancy;
 
@@ -66,7 +76,7 @@ struct AllocationFailure {
   std::uint64_t event = 0, bytes = 0;
   std::string cured_by;
   std::optional<std::uint64_t> device_free_bytes;  // when nothing that frees had cured it
-  MemoryMoment then;
+  MemoryMoment then;                               // when it failed
 
   static void fields(auto& self, auto&& field) {
     field("event", self.event);
@@ -150,8 +160,12 @@ struct AllocatorRecord {
 struct TraceSummary {
   std::string name, source, sizes;
   bool truncated = false;
-  std::uint64_t device = 0, events = 0, allocations = 0, releases = 0, failed = 0;
-  std::uint64_t peak_live_bytes = 0, peak_event = 0, live_at_end = 0, live_bytes_at_end = 0;
+  std::uint32_t device = 0;
+  std::uint64_t events = 0;  // of all devices
+  std::uint64_t allocations = 0, releases = 0, failed = 0;
+  std::uint64_t peak_live_bytes = 0;
+  std::uint64_t peak_event = 0;  // after which most is live
+  std::uint64_t live_at_end = 0, live_bytes_at_end = 0;
   std::uint64_t unseen_frees = 0, missing_frees = 0, clock_went_back = 0;
 
   static void fields(auto& self, auto&& field) {

@@ -126,9 +126,9 @@ TEST(Fragmentation, OfACheckerboardIsOneMinusTwoByN) {
     std::vector<BlockId> blocks;
     for (std::uint64_t i = 0; i < n; ++i) blocks.push_back(made.take(kBlock));
     for (std::uint64_t i = 1; i < n; i += 2) made.own->release(blocks[i]);
-    const Fragmentation now = fragmentation_of(*made.own, n / 2 * kBlock);
+    const MemoryMoment now = moment_of(*made.own, n / 2 * kBlock);
     EXPECT_EQ(now.largest_block_index, 1 - 2.0 / static_cast<double>(n)) << n;
-    EXPECT_EQ(now.holding.free, n / 2 * kBlock);
+    EXPECT_EQ(now.free_bytes, n / 2 * kBlock);
     EXPECT_TRUE(made.fails(2 * kBlock)) << n;
     EXPECT_FALSE(made.fails(kBlock)) << n;
   }
@@ -145,7 +145,7 @@ TEST(Fragmentation, OfACombGoesToOneMinusOneByN) {
       made.take(kPin);
     }
     for (const BlockId block : large) made.own->release(block);
-    const Fragmentation now = fragmentation_of(*made.own, n * kPin);
+    const MemoryMoment now = moment_of(*made.own, n * kPin);
     EXPECT_EQ(now.largest_block_index, 1 - 1.0 / static_cast<double>(n + 1)) << n;
     EXPECT_TRUE(made.fails(2 * kLarge)) << n;
   }
@@ -171,13 +171,13 @@ TEST(Fragmentation, PinsGrowAsPublished) {
 
 TEST(Fragmentation, OfNothingIsNothing) {
   Made made("bfc", kMiB);
-  const Fragmentation empty = fragmentation_of(*made.own, 0);
+  const MemoryMoment empty = moment_of(*made.own, 0);
   EXPECT_EQ(empty.largest_block_index, 0);
   EXPECT_EQ(empty.internal_waste, 0);
   EXPECT_EQ(empty.reserve_slack, 0);
-  EXPECT_EQ(empty.unusable.front(), 1) << "no free memory counts as unusable";
+  EXPECT_EQ(empty.unusable.front().index, 1) << "no free memory counts as unusable";
   made.take(kMiB);  // full: 0 of 0 bytes
-  EXPECT_EQ(fragmentation_of(*made.own, kMiB).largest_block_index, 0);
+  EXPECT_EQ(moment_of(*made.own, kMiB).largest_block_index, 0);
   EXPECT_EQ(occupancy(*made.own, 10), "**********");
 }
 
@@ -186,10 +186,10 @@ TEST(Fragmentation, UnusableIsWhatIsTooSmall) {
   const BlockId first = made.take(kMiB);
   made.take(kMiB);
   made.own->release(first);  // 1 MiB and 14 MiB are free
-  const Fragmentation now = fragmentation_of(*made.own, kMiB);
-  EXPECT_DOUBLE_EQ(now.unusable[0], 0);
-  EXPECT_DOUBLE_EQ(now.unusable[1], 1.0 / 15);  // for 2 MiB
-  EXPECT_DOUBLE_EQ(now.unusable[3], 1);         // for 32 MiB
+  const MemoryMoment now = moment_of(*made.own, kMiB);
+  EXPECT_DOUBLE_EQ(now.unusable[0].index, 0);
+  EXPECT_DOUBLE_EQ(now.unusable[1].index, 1.0 / 15);  // for 2 MiB
+  EXPECT_DOUBLE_EQ(now.unusable[3].index, 1);         // for 32 MiB
   EXPECT_EQ(occupancy(*made.own, 16), "_*______________");
   EXPECT_EQ(occupancy(*made.own, 8), "*_______") << "half used, half free";
 }
