@@ -46,19 +46,19 @@ const std::vector<Quantity>& quantities() {
                     "copy_gbs",
                     Of::highest_rate});
     list.push_back({"memory", "", "", "", Of::memory});
-    list.push_back({"launch call", "launch", "mode:idle", "api_ns", Of::median});
-    list.push_back({"launch call, p99.9", "launch", "mode:idle", "api_ns", Of::tail});
-    list.push_back({"call to kernel", "launch", "mode:idle", "launch_ns", Of::median});
-    list.push_back({"launch and wait", "launch", "mode:idle", "roundtrip_ns", Of::median});
-    list.push_back({"launch and wait, as SuperBench times it",
-                    "launch",
-                    "mode:wall",
-                    "wall_per_launch_ns",
-                    Of::median});
-    list.push_back(
-        {"launch call varies within a run", "launch", "mode:idle", "api_ns", Of::within_run});
-    list.push_back(
-        {"launch call varies between runs", "launch", "mode:idle", "api_ns", Of::between_runs});
+    struct OfLaunch {
+      const char *name, *mode, *metric;
+      Of of;
+    };
+    for (const auto& [name, mode, metric, of] :
+         {OfLaunch{"launch call", "idle", "api_ns", Of::median},
+          {"launch call, p99.9", "idle", "api_ns", Of::tail},
+          {"call to kernel", "idle", "launch_ns", Of::median},
+          {"launch and wait", "idle", "roundtrip_ns", Of::median},
+          {"launch and wait, as SuperBench times it", "wall", "wall_per_launch_ns", Of::median},
+          {"launch call varies within a run", "idle", "api_ns", Of::within_run},
+          {"launch call varies between runs", "idle", "api_ns", Of::between_runs}})
+      list.push_back({name, "launch", fmt::format("mode:{}", mode), metric, of});
     list.push_back({"power", "", "", "", Of::power});
     return list;
   }();
@@ -181,12 +181,10 @@ std::vector<GapValueRow> best_values(const std::vector<GpuColumn>& columns) {
     std::vector<GapValueRow> line;
     for (const GpuColumn& column : columns) line.push_back(value_of(column, quantity, place));
     const bool said = std::ranges::any_of(line, [](const GapValueRow& row) {
-      return row.value.has_value() || !row.words.starts_with("not ");
+      return row.value.has_value() || !row.words.starts_with("not ") ||
+             row.words.starts_with("not available");
     });
-    if (said || std::ranges::any_of(line, [](const GapValueRow& row) {
-          return row.words.starts_with("not available");
-        }))
-      std::ranges::move(line, std::back_inserter(rows));
+    if (said) std::ranges::move(line, std::back_inserter(rows));
   }
   return rows;
 }

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "harness/core/text.h"
 #include "harness/gap/gap_parts.h"

@@ -7,8 +7,6 @@
 #include <numeric>
 #include <tuple>
 
-#include <fmt/format.h>
-
 #include "harness/rules/outliers.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
@@ -32,7 +30,6 @@ const CaseData* find_case(const SessionData& session,
   return nullptr;
 }
 
-/// All values of a metric, run after run.
 /// Rows of one metric of one case, on the devices of one name.
 using KindKey = std::tuple<std::string, std::string, ProcessConfig, CaseName, std::string>;
 

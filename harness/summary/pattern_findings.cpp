@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string>
 
 #include <fmt/format.h>

@@ -1,8 +1,6 @@
 #include "harness/summary/slow_causes.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>

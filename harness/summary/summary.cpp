@@ -6,7 +6,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "harness/core/csv_writer.h"
 #include "harness/core/metric.h"
