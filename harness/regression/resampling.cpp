@@ -51,6 +51,17 @@ constexpr std::size_t kBefore = rules::kMostNights, kJudged = 60, kWithin = 5;
 constexpr std::int64_t kDayS = std::int64_t{24} * 3600;
 constexpr double kStep = 0.005;
 
+/// The smallest slowdown, of those in steps, of which `found` gives the share that is asked for;
+/// what is found of a slowdown is found of a larger one, so halving finds it.
+std::optional<double> smallest_detectable(double step, const auto& found) {
+  int low = 0, high = static_cast<int>(kMostDetectable / step) + 1;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (found(middle * step) >= kPower ? high : low) = middle;
+  }
+  return high * step <= kMostDetectable ? std::optional(high * step) : std::nullopt;
+}
+
 /// A series of nights as some that were measured.
 std::vector<rules::Night> draw(std::span<const rules::Night> nights,
                                std::size_t count,
@@ -90,13 +101,8 @@ MeasuredPower resample(std::span<const double> log_medians,
   Resampler resampler(log_medians, rule, pairs, sign_of_worse, seed);
   MeasuredPower power;
   power.false_alarm_rate = resampler.slower(0, kForRate);
-  // What is found of a slowdown is found of a larger one, so halving finds the smallest.
-  int low = 0, high = static_cast<int>(kMostDetectable / kDetectableStep) + 1;
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    (resampler.slower(middle * kDetectableStep, kForPower) >= kPower ? high : low) = middle;
-  }
-  if (high * kDetectableStep <= kMostDetectable) power.detectable = high * kDetectableStep;
+  power.detectable = smallest_detectable(
+      kDetectableStep, [&](double slowdown) { return resampler.slower(slowdown, kForPower); });
   return power;
 }
 
@@ -215,12 +221,8 @@ std::optional<NightPower> resample_nights(std::span<const rules::Night> nights,
   NightPower result;
   result.noise = *stats::standard_deviation(logs);
   result.power = resampler.rates();
-  int low = 0, high = static_cast<int>(kMostDetectable / kStep) + 1;
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    (resampler.found(middle * kStep) >= kPower ? high : low) = middle;
-  }
-  if (high * kStep <= kMostDetectable) result.power.detectable = high * kStep;
+  result.power.detectable =
+      smallest_detectable(kStep, [&](double slowdown) { return resampler.found(slowdown); });
   return result;
 }
 
