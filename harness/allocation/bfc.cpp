@@ -51,15 +51,16 @@ std::optional<BlockId> Bfc::find(std::uint64_t rounded,
   for (auto at = free_.lower_bound({rounded, 0, 0}); at != free_.end(); ++at) {
     const std::uint64_t padding = rounded_up(at->address, align) - at->address;
     if (at->bytes < rounded + padding) continue;
-    ChunkId id = at->id;
+    BlockId id = at->id;
     free_.erase(at);
     if (padding > 0) {
-      const ChunkId aligned = split(id, padding);
+      const BlockId aligned = chunks_.split(id, padding);
       insert_free(id);
       id = aligned;
     }
     const std::uint64_t size = chunks_[id].bytes;
-    if (size >= 2 * rounded || size - rounded >= kMostWaste) insert_free(split(id, rounded));
+    if (size >= 2 * rounded || size - rounded >= kMostWaste)
+      insert_free(chunks_.split(id, rounded));
     chunks_[id].requested = requested;
     granted_ += chunks_[id].bytes;
     return id;
@@ -73,54 +74,17 @@ void Bfc::release(BlockId block) {
   insert_free(merged(block));
 }
 
-Bfc::ChunkId Bfc::new_chunk(const Chunk& chunk) {
-  if (unused_ == kNone) {
-    chunks_.push_back(chunk);
-    return static_cast<ChunkId>(chunks_.size() - 1);
-  }
-  const ChunkId id = unused_;
-  unused_ = chunks_[id].next;
-  chunks_[id] = chunk;
-  return id;
-}
-
-void Bfc::insert_free(ChunkId id) {
+void Bfc::insert_free(BlockId id) {
   free_.insert({chunks_[id].bytes, chunks_[id].address, id});
 }
 
-void Bfc::erase_free(ChunkId id) {
+void Bfc::erase_free(BlockId id) {
   free_.erase({chunks_[id].bytes, chunks_[id].address, id});
 }
 
-Bfc::ChunkId Bfc::split(ChunkId id, std::uint64_t bytes) {
-  const Chunk whole = chunks_[id];
-  const ChunkId rest = new_chunk({whole.address + bytes, whole.bytes - bytes, 0, id, whole.next});
-  if (whole.next != kNone) chunks_[whole.next].previous = rest;
-  chunks_[id].bytes = bytes;
-  chunks_[id].next = rest;
-  return rest;
-}
-
-Bfc::ChunkId Bfc::merged(ChunkId id) {
-  const auto join = [&](ChunkId left, ChunkId right) {
-    chunks_[left].bytes += chunks_[right].bytes;
-    chunks_[left].next = chunks_[right].next;
-    if (chunks_[right].next != kNone) chunks_[chunks_[right].next].previous = left;
-    chunks_[right].next = unused_;
-    unused_ = right;
-  };
-  const ChunkId next = chunks_[id].next;
-  if (next != kNone && chunks_[next].requested == 0) {
-    erase_free(next);
-    join(id, next);
-  }
-  const ChunkId previous = chunks_[id].previous;
-  if (previous != kNone && chunks_[previous].requested == 0) {
-    erase_free(previous);
-    join(previous, id);
-    id = previous;
-  }
-  return id;
+BlockId Bfc::merged(BlockId id) {
+  return chunks_.merged(
+      id, [](BlockId) { return true; }, [&](BlockId neighbour) { erase_free(neighbour); });
 }
 
 bool Bfc::extend(std::uint64_t rounded) {
@@ -143,13 +107,13 @@ bool Bfc::extend(std::uint64_t rounded) {
   }
   if (!grew) next_region_ *= 2;
   reserved_ += bytes;
-  ChunkId last = kNone;
+  BlockId last = kNone;
   if (growth_ == BfcGrowth::mapped && !regions_.empty()) {
     last = regions_.front().first;
     while (chunks_[last].next != kNone) last = chunks_[last].next;
     regions_.front().bytes += bytes;
   }
-  const ChunkId id = new_chunk({address, bytes, 0, last, kNone});
+  const BlockId id = chunks_.add({address, bytes, 0, last, kNone});
   if (last != kNone) {
     chunks_[last].next = id;
   } else {
@@ -167,8 +131,8 @@ Address Bfc::more_memory(std::uint64_t bytes) {
 }
 
 bool Bfc::is_free(const Region& region) const {
-  const Chunk& first = chunks_[region.first];
-  return first.requested == 0 && first.next == kNone;  // neighbours that are free are one
+  return chunks_.is_free(region.first) &&
+         chunks_[region.first].next == kNone;  // neighbours that are free are one
 }
 
 bool Bfc::collect(std::uint64_t rounded) {
@@ -185,8 +149,7 @@ void Bfc::give_back_free_regions() {
   std::erase_if(regions_, [&](const Region& region) {
     if (!is_free(region)) return false;
     erase_free(region.first);
-    chunks_[region.first].next = unused_;
-    unused_ = region.first;
+    chunks_.forget(region.first);
     memory_.give_back(region.address, region.bytes);
     reserved_ -= region.bytes;
     return true;
@@ -205,7 +168,7 @@ void Bfc::for_each_part(const std::function<void(const Part&)>& visit) const {
   std::vector<Region> regions = regions_;
   std::ranges::sort(regions, {}, &Region::address);
   for (const Region& region : regions) {
-    for (ChunkId id = region.first; id != kNone; id = chunks_[id].next)
+    for (BlockId id = region.first; id != kNone; id = chunks_[id].next)
       visit({chunks_[id].address, chunks_[id].bytes, chunks_[id].requested});
   }
 }

@@ -1,12 +1,11 @@
 // The allocator of TensorFlow and XLA: best fit with coalescing.
 #pragma once
 
-#include <limits>
 #include <memory_resource>
 #include <set>
 #include <vector>
 
-#include "harness/allocation/block_allocator.h"
+#include "harness/allocation/block_list.h"
 
 namespace launchgap::allocation {
 
@@ -43,37 +42,24 @@ class Bfc : public BlockAllocator {
   void for_each_part(const std::function<void(const Part&)>& visit) const override;
 
  private:
-  using ChunkId = BlockId;
-  static constexpr ChunkId kNone = std::numeric_limits<ChunkId>::max();
-
-  /// A part of a region, in a list by address. An unused one is in the list of those by `next`.
-  struct Chunk {
-    Address address;
-    std::uint64_t bytes;
-    std::uint64_t requested;  // 0: free
-    ChunkId previous, next;
-  };
   /// Free chunks by size, and by address among equals.
   struct FreeChunk {
     std::uint64_t bytes;
     Address address;
-    ChunkId id;
+    BlockId id;
     auto operator<=>(const FreeChunk&) const = default;
   };
   struct Region {
     Address address;
     std::uint64_t bytes;
-    ChunkId first;
+    BlockId first;
   };
 
-  ChunkId new_chunk(const Chunk& chunk);
-  void insert_free(ChunkId id);
-  void erase_free(ChunkId id);
+  void insert_free(BlockId id);
+  void erase_free(BlockId id);
   std::optional<BlockId> find(std::uint64_t rounded, std::uint64_t requested, std::uint64_t align);
-  /// Cuts a chunk that is in no list of free ones; returns the rest behind `bytes`.
-  ChunkId split(ChunkId id, std::uint64_t bytes);
   /// A free chunk, in no list of free ones, with its free neighbours.
-  ChunkId merged(ChunkId id);
+  BlockId merged(BlockId id);
   bool extend(std::uint64_t rounded);
   Address more_memory(std::uint64_t bytes);
   bool collect(std::uint64_t rounded);
@@ -87,8 +73,7 @@ class Bfc : public BlockAllocator {
   Address range_ = 0;          // of `mapped`: the one region's addresses
   std::uint64_t reserved_ = 0, granted_ = 0;
   std::vector<Region> regions_;
-  std::vector<Chunk> chunks_;
-  ChunkId unused_ = kNone;
+  BlockList<ListedBlock> chunks_;
   std::pmr::unsynchronized_pool_resource nodes_;
   std::pmr::set<FreeChunk> free_;
 };

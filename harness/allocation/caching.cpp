@@ -71,7 +71,8 @@ std::optional<BlockId> Caching::allocate(std::uint64_t bytes, std::uint32_t stre
   }
   if (id == kNone) return std::nullopt;
   const std::uint64_t rest = blocks_[id].bytes - rounded;
-  if (small || expandable() ? rest >= kUnit : rest > kLargestSmall) insert(split(id, rounded));
+  if (small || expandable() ? rest >= kUnit : rest > kLargestSmall)
+    insert(blocks_.split(id, rounded));
   blocks_[id].requested = bytes;
   granted_ += blocks_[id].bytes;
   return id;
@@ -81,21 +82,6 @@ void Caching::release(BlockId block) {
   granted_ -= blocks_[block].bytes;
   blocks_[block].requested = 0;
   insert(merged(block));
-}
-
-BlockId Caching::new_block(const Block& block) {
-  if (unused_.empty()) {
-    blocks_.push_back(block);
-    return static_cast<BlockId>(blocks_.size() - 1);
-  }
-  const BlockId id = unused_.back();
-  unused_.pop_back();
-  blocks_[id] = block;
-  return id;
-}
-
-void Caching::forget(BlockId id) {
-  unused_.push_back(id);
 }
 
 void Caching::insert(BlockId id) {
@@ -118,39 +104,11 @@ void Caching::erase(BlockId id) {
   }
 }
 
-BlockId Caching::split(BlockId id, std::uint64_t bytes) {
-  Block rest = blocks_[id];
-  rest.address += bytes;
-  rest.bytes -= bytes;
-  rest.requested = 0;
-  rest.previous = id;
-  const BlockId rest_id = new_block(rest);
-  if (rest.next != kNone) blocks_[rest.next].previous = rest_id;
-  blocks_[id].bytes = bytes;
-  blocks_[id].next = rest_id;
-  return rest_id;
-}
-
 BlockId Caching::merged(BlockId id) {
-  const auto join = [&](BlockId left, BlockId right) {
-    blocks_[left].bytes += blocks_[right].bytes;
-    blocks_[left].next = blocks_[right].next;
-    if (blocks_[left].next != kNone) blocks_[blocks_[left].next].previous = left;
-    forget(right);
-  };
-  const auto joins = [&](BlockId neighbour) {
-    return is_idle(neighbour) && blocks_[neighbour].mapped == blocks_[id].mapped;
-  };
-  if (const BlockId next = blocks_[id].next; joins(next)) {
-    erase(next);
-    join(id, next);
-  }
-  if (const BlockId previous = blocks_[id].previous; joins(previous)) {
-    erase(previous);
-    join(previous, id);
-    return previous;
-  }
-  return id;
+  return blocks_.merged(
+      id,
+      [&](BlockId neighbour) { return blocks_[neighbour].mapped == blocks_[id].mapped; },
+      [&](BlockId neighbour) { erase(neighbour); });
 }
 
 BlockId Caching::find(std::uint64_t rounded, std::uint32_t stream, bool small) {
@@ -179,7 +137,7 @@ BlockId Caching::new_segment(std::uint64_t rounded, std::uint32_t stream, bool s
   const Address address = memory_.take(bytes);
   if (address == 0) return kNone;
   reserved_ += bytes;
-  const BlockId id = new_block({address, bytes, 0, kNone, kNone, stream, small, true});
+  const BlockId id = blocks_.add({{address, bytes}, stream, small, true});
   segment_begins_.emplace(address, id);
   return id;
 }
@@ -191,9 +149,9 @@ BlockId Caching::expansion_begin(std::uint64_t rounded, std::uint32_t stream, bo
   for (auto at = unmapped.lower_bound({stream, 0, 0}); at != unmapped.end() && at->stream == stream;
        ++at) {
     const BlockId before = blocks_[at->id].previous;
-    const BlockId begin = is_idle(before) ? before : at->id;
+    const BlockId begin = blocks_.is_free(before) ? before : at->id;
     std::uint64_t bytes = 0;
-    for (BlockId id = begin; bytes < rounded && is_idle(id); id = blocks_[id].next)
+    for (BlockId id = begin; bytes < rounded && blocks_.is_free(id); id = blocks_[id].next)
       bytes += blocks_[id].bytes;
     if (bytes >= rounded) return begin;
   }
@@ -201,7 +159,7 @@ BlockId Caching::expansion_begin(std::uint64_t rounded, std::uint32_t stream, bo
   const std::uint64_t bytes = rounded_up(std::max(limit_ + limit_ / 8, rounded), page_bytes(small));
   const Address address = memory_.reserve(bytes);
   if (address == 0) return kNone;
-  const BlockId id = new_block({address, bytes, 0, kNone, kNone, stream, small, false});
+  const BlockId id = blocks_.add({{address, bytes}, stream, small, false});
   segment_begins_.emplace(address, id);
   insert(id);
   return id;
@@ -226,7 +184,7 @@ BlockId Caching::map(BlockId id, std::uint64_t bytes) {
   if (!memory_.map(blocks_[id].address, bytes)) return kNone;
   reserved_ += bytes;
   erase(id);
-  if (bytes < blocks_[id].bytes) insert(split(id, bytes));
+  if (bytes < blocks_[id].bytes) insert(blocks_.split(id, bytes));
   blocks_[id].mapped = true;
   id = merged(id);
   insert(id);
@@ -247,10 +205,10 @@ void Caching::unmap(BlockId id) {
   erase(id);
   if (from > begin) {
     const BlockId before = id;
-    id = split(before, from - begin);
+    id = blocks_.split(before, from - begin);
     insert(before);
   }
-  if (to < end) insert(split(id, to - from));
+  if (to < end) insert(blocks_.split(id, to - from));
   memory_.unmap(from, to - from);
   reserved_ -= to - from;
   blocks_[id].mapped = false;
@@ -265,7 +223,7 @@ void Caching::release_cached(Pool& pool) {
       memory_.give_back(block.address, block.bytes);
       reserved_ -= block.bytes;
       segment_begins_.erase(block.address);
-      forget(free.id);
+      blocks_.forget(free.id);
       return true;
     });
     return;
@@ -278,7 +236,7 @@ void Caching::release_cached(Pool& pool) {
     if (block.previous != kNone || block.next != kNone) return false;
     memory_.unreserve(block.address, block.bytes);
     segment_begins_.erase(block.address);
-    forget(unmapped.id);
+    blocks_.forget(unmapped.id);
     return true;
   });
 }

@@ -1,13 +1,11 @@
 // The caching allocator of PyTorch.
 #pragma once
 
-#include <limits>
 #include <map>
 #include <memory_resource>
 #include <set>
-#include <vector>
 
-#include "harness/allocation/block_allocator.h"
+#include "harness/allocation/block_list.h"
 
 namespace launchgap::allocation {
 
@@ -46,14 +44,8 @@ class Caching : public BlockAllocator {
   void for_each_part(const std::function<void(const Part&)>& visit) const override;
 
  private:
-  static constexpr BlockId kNone = std::numeric_limits<BlockId>::max();
-
-  /// A part of a segment, in a list by address.
-  struct Block {
-    Address address = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t requested = 0;  // 0: free, or unmapped
-    BlockId previous = kNone, next = kNone;
+  /// A part of a segment.
+  struct Block : ListedBlock {
     std::uint32_t stream = 0;
     bool small = false;
     bool mapped = true;  // false only of expandable segments
@@ -82,16 +74,11 @@ class Caching : public BlockAllocator {
   bool expandable() const { return segments_ == CachingSegments::expandable; }
   Pool& pool_of(const Block& block) { return block.small ? small_ : large_; }
   std::uint64_t page_bytes(bool small) const;
-  BlockId new_block(const Block& block);
-  void forget(BlockId id);
   void insert(BlockId id);
   void erase(BlockId id);
-  /// The rest behind `bytes`, a block of its own in no list.
-  BlockId split(BlockId id, std::uint64_t bytes);
   /// With its neighbours of the same kind: free ones if it is mapped, else unmapped ones. It is in
   /// no list; what it is merged with is taken from its own.
   BlockId merged(BlockId id);
-  bool is_idle(BlockId id) const { return id != kNone && blocks_[id].requested == 0; }
 
   BlockId find(std::uint64_t rounded, std::uint32_t stream, bool small);
   BlockId new_segment(std::uint64_t rounded, std::uint32_t stream, bool small);
@@ -105,8 +92,7 @@ class Caching : public BlockAllocator {
   std::uint64_t limit_;
   CachingSegments segments_;
   std::uint64_t reserved_ = 0, granted_ = 0;
-  std::vector<Block> blocks_;
-  std::vector<BlockId> unused_;
+  BlockList<Block> blocks_;
   std::pmr::unsynchronized_pool_resource nodes_;
   Pool small_, large_;
   std::pmr::map<Address, BlockId> segment_begins_;  // the first block of each
