@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
-#include "harness/core/gpu_name.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
+#include "harness/summary/generations.h"
 
 namespace launchgap {
 namespace {
@@ -26,54 +24,6 @@ Provenance provenance_of(const CsvTable& table, std::size_t row) {
     throw Error(
         "{}: provenance '{}' is none of {}", table.where(row), text, fmt::join(kProvenances, ", "));
   return static_cast<Provenance>(found - kProvenances.begin());
-}
-
-double positive(const CsvTable& table, std::size_t row, std::string_view column) {
-  const double value = table.number(row, column);
-  if (!(value > 0))
-    throw Error("{}: {} '{}' is not above 0", table.where(row), column, table.at(row, column));
-  return value;
-}
-
-constexpr double kMib = 1024 * 1024;
-
-/// A row of generations.csv, as far as ceilings need it.
-struct KnownGpu {
-  std::string name;
-  BoardName board;
-  std::string capability;
-  double multiprocessors = 0;
-  std::optional<double> bandwidth_gbs;  // none: only recalled
-  std::optional<double> cache_bytes;    // the same
-};
-
-/// Whether a row of generations.csv has the value of a column from a source: "a.json; recalled:
-/// l2_mb" names those that it has not.
-bool has_source(const std::string& source, std::string_view column) {
-  const std::size_t recalled = source.find("recalled:");
-  return !source.empty() &&
-         (recalled == source.npos || source.find(column, recalled) == source.npos);
-}
-
-const std::vector<KnownGpu>& known_gpus() {
-  static const std::vector<KnownGpu> gpus = [] {
-    const CsvTable table =
-        CsvTable::parse(embedded_table("generations.csv"), "data/generations.csv");
-    std::vector<KnownGpu> read;
-    for (std::size_t i = 0; i < table.size(); ++i)
-      read.push_back({table.at(i, "gpu"),
-                      parse_board_name(table.at(i, "gpu")),
-                      table.at(i, "compute_capability"),
-                      positive(table, i, "sm_count"),
-                      has_source(table.at(i, "source"), "bandwidth_gbs")
-                          ? std::optional(positive(table, i, "bandwidth_gbs"))
-                          : std::nullopt,
-                      has_source(table.at(i, "source"), "l2_mb")
-                          ? std::optional(kMib * positive(table, i, "l2_mb"))
-                          : std::nullopt});
-    return read;
-  }();
-  return gpus;
 }
 
 /// What stands behind the type of work that uses the vector units alone.
@@ -97,11 +47,11 @@ std::optional<double> read_multiprocessors(const DeviceFacts& gpu) {
 
 /// The rows of generations.csv that a GPU may be. Of one name there may be several, with more or
 /// fewer multiprocessors; a part of a GPU has fewer than each.
-std::vector<const KnownGpu*> rows_of(const DeviceFacts& gpu) {
+std::vector<const Generation*> rows_of(const DeviceFacts& gpu) {
   const BoardName asked = parse_board_name(gpu.name);
   const auto read = read_multiprocessors(gpu);
-  std::vector<const KnownGpu*> rows;
-  for (const KnownGpu& known : known_gpus()) {
+  std::vector<const Generation*> rows;
+  for (const Generation& known : generations()) {
     if (is_board(asked, known.board) && (!read || *read == known.multiprocessors) &&
         (!gpu.compute_capability || *gpu.compute_capability == known.capability))
       rows.push_back(&known);
@@ -110,10 +60,10 @@ std::vector<const KnownGpu*> rows_of(const DeviceFacts& gpu) {
 }
 
 /// Of one that may be another, of which less is known, nothing follows.
-std::optional<SheetRange> range_of(const std::vector<const KnownGpu*>& rows, const auto& value) {
+std::optional<SheetRange> range_of(const std::vector<const Generation*>& rows, const auto& value) {
   std::optional<SheetRange> range;
-  for (const KnownGpu* const known : rows) {
-    const std::optional<double> own = std::invoke(value, *known);
+  for (const Generation* const known : rows) {
+    const std::optional<double> own = value(*known);
     if (!own) return std::nullopt;
     if (!range) range = SheetRange{*own, *own};
     range->low = std::min(range->low, *own);
@@ -125,16 +75,18 @@ std::optional<SheetRange> range_of(const std::vector<const KnownGpu*>& rows, con
 /// As the GPU said; of one that others have measured, the largest that its name may mean.
 std::optional<double> cache_of(const DeviceFacts& gpu) {
   if (gpu.last_level_cache_bytes) return static_cast<double>(*gpu.last_level_cache_bytes);
-  const auto range = range_of(rows_of(gpu), &KnownGpu::cache_bytes);
+  const auto range = range_of(rows_of(gpu), [](const Generation& known) {
+    return known.has_source("l2_mb") ? std::optional(known.cache_bytes) : std::nullopt;
+  });
   return range ? std::optional(range->high) : std::nullopt;
 }
 
-std::optional<Ceiling> table_ceiling(const std::vector<const KnownGpu*>& rows,
+std::optional<Ceiling> table_ceiling(const std::vector<const Generation*>& rows,
                                      std::string_view type) {
   std::optional<Ceiling> highest;
-  for (const KnownGpu* const known : rows) {
+  for (const Generation* const known : rows) {
     for (const CeilingRow& row : ceiling_rows()) {
-      if (row.gpu != known->name || row.type != type) continue;
+      if (row.gpu != known->gpu || row.type != type) continue;
       if (highest && *highest->published >= row.tflops) continue;
       highest = {row.type,
                  row.tflops,
@@ -275,7 +227,7 @@ std::optional<double> Ceiling::at(std::optional<double> clock) const {
 
 std::optional<Ceiling> ceiling_of(const DeviceFacts& gpu, std::string_view type) {
   if (!is_gpu(gpu)) return std::nullopt;
-  const std::vector<const KnownGpu*> rows = rows_of(gpu);
+  const std::vector<const Generation*> rows = rows_of(gpu);
   std::optional<Ceiling> highest;
   for (const std::string_view table_type : table_types(type)) {
     // What a known GPU has no row of, it does not have.
@@ -304,7 +256,7 @@ std::string spelled_type(std::string_view type) {
 std::optional<double> multiprocessors_of(const DeviceFacts& gpu) {
   if (const auto read = read_multiprocessors(gpu)) return read;
   std::optional<double> known;
-  for (const KnownGpu* const row : rows_of(gpu)) {
+  for (const Generation* const row : rows_of(gpu)) {
     if (known && *known != row->multiprocessors) return std::nullopt;
     known = row->multiprocessors;
   }
@@ -350,14 +302,14 @@ JudgedRate judge_rate(const DeviceFacts& gpu, const Rate& rate) {
 
 std::optional<SheetRange> sheet_rates(const DeviceFacts& gpu, std::string_view type) {
   if (!is_gpu(gpu)) return std::nullopt;
-  const std::vector<const KnownGpu*> rows = rows_of(gpu);
+  const std::vector<const Generation*> rows = rows_of(gpu);
   if (rows.empty()) {
     const auto ceiling = ceiling_of(gpu, type);
     const auto rate = ceiling ? ceiling->at(gpu.clock_mhz) : std::nullopt;
     if (!rate || ceiling->provenance == Provenance::recalled) return std::nullopt;
     return SheetRange{*rate, *rate};
   }
-  return range_of(rows, [&](const KnownGpu& known) {
+  return range_of(rows, [&](const Generation& known) {
     std::optional<double> rate;
     for (const std::string_view table_type : table_types(type)) {
       const auto ceiling = table_ceiling({&known}, table_type);
@@ -369,7 +321,10 @@ std::optional<SheetRange> sheet_rates(const DeviceFacts& gpu, std::string_view t
 }
 
 std::optional<SheetRange> sheet_bandwidths(const DeviceFacts& gpu) {
-  return is_gpu(gpu) ? range_of(rows_of(gpu), &KnownGpu::bandwidth_gbs) : std::nullopt;
+  if (!is_gpu(gpu)) return std::nullopt;
+  return range_of(rows_of(gpu), [](const Generation& known) {
+    return known.has_source("bandwidth_gbs") ? std::optional(known.bandwidth_gbs) : std::nullopt;
+  });
 }
 
 std::optional<double> published_bandwidth(const DeviceFacts& gpu) {

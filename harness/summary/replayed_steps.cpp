@@ -9,10 +9,11 @@
 #include <fmt/format.h>
 
 #include "harness/core/csv_table.h"
-#include "harness/core/gpu_name.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "harness/stats/stats.h"
+#include "harness/summary/ceiling.h"
+#include "harness/summary/generations.h"
 #include "harness/summary/pattern_model.h"
 #include "harness/summary/published.h"
 
@@ -139,35 +140,25 @@ PatternRow row_of(const Pattern& pattern,
 
 // --- Another generation ---
 
-struct Board {
-  BoardName name;
-  std::string gpu;
-  double tflops = 0, bandwidth_gbs = 0;
+struct Board : Generation {
+  double tflops = 0;
 };
 
 /// Of data/generations.csv, with the rate of plain FP32 by data/unit_rates.csv.
 const std::vector<Board>& boards() {
   static const std::vector<Board> all = [] {
-    const CsvTable rates = CsvTable::parse(embedded_table("unit_rates.csv"), "data/unit_rates.csv");
     std::map<std::string, double> per_clock;
-    for (std::size_t i = 0; i < rates.size(); ++i) {
-      if (rates.at(i, "type") == "fp32")
-        per_clock[rates.at(i, "compute_capability")] = rates.number(i, "flop_per_sm_clock");
+    for (const UnitRate& rate : unit_rates()) {
+      if (rate.type == "fp32") per_clock[rate.capability] = rate.flop_per_sm_clock;
     }
-    const CsvTable table =
-        CsvTable::parse(embedded_table("generations.csv"), "data/generations.csv");
-    std::vector<Board> read;
-    for (std::size_t i = 0; i < table.size(); ++i) {
-      const auto rate = per_clock.find(table.at(i, "compute_capability"));
-      if (rate == per_clock.end() || table.at(i, "bandwidth_gbs").empty()) continue;
+    std::vector<Board> known;
+    for (const Generation& gpu : generations()) {
+      const auto rate = per_clock.find(gpu.capability);
       constexpr double kTeraPerMega = 1e-6;
-      read.push_back(
-          {parse_board_name(table.at(i, "gpu")),
-           table.at(i, "gpu"),
-           table.number(i, "sm_count") * table.number(i, "boost_mhz") * rate->second * kTeraPerMega,
-           table.number(i, "bandwidth_gbs")});
+      if (rate != per_clock.end())
+        known.push_back({gpu, gpu.multiprocessors * gpu.boost_mhz * rate->second * kTeraPerMega});
     }
-    return read;
+    return known;
   }();
   return all;
 }
@@ -176,8 +167,9 @@ const Board* board_named(const std::string& gpu) {
   const BoardName asked = parse_board_name(gpu);
   const Board* same_model = nullptr;
   for (const Board& board : boards()) {
-    if (is_board(asked, board.name)) return &board;
-    if (!same_model && !asked.model.empty() && asked.model == board.name.model) same_model = &board;
+    if (is_board(asked, board.board)) return &board;
+    if (!same_model && !asked.model.empty() && asked.model == board.board.model)
+      same_model = &board;
   }
   return same_model;
 }
@@ -195,7 +187,7 @@ std::optional<RecordedLaunches> recorded_launches(const Board& board) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     const bool known =
         !table.at(i, "call_p50_ns").empty() && !table.at(i, "call_to_kernel_p50_ns").empty();
-    if (!known || parse_board_name(table.at(i, "gpu")).model != board.name.model) continue;
+    if (!known || parse_board_name(table.at(i, "gpu")).model != board.board.model) continue;
     const RecordedLaunches own{table.number(i, "call_p50_ns"),
                                table.number(i, "call_to_kernel_p50_ns")};
     if (!least || own.call_to_kernel_ns < least->call_to_kernel_ns) least = own;
@@ -211,7 +203,7 @@ std::optional<GenerationCosts> costs_of(const Board& board) {
   costs.bandwidth_gbs = board.bandwidth_gbs;
   std::vector<double> calls, roundtrips;
   for (const LaunchAnchor& anchor : launch_anchors()) {
-    if (parse_board_name(anchor.gpu).model != board.name.model) continue;
+    if (parse_board_name(anchor.gpu).model != board.board.model) continue;
     if (anchor.quantity == "launch_throughput") calls.push_back(anchor.ns);
     if (anchor.quantity == "launch_sync_roundtrip") roundtrips.push_back(anchor.ns);
   }
@@ -316,7 +308,7 @@ const std::vector<GenerationCosts>& generation_costs() {
     std::set<std::string> models;
     for (const Board& board : boards()) {
       // Of a model the first board: others differ less than the two ends of a prediction.
-      if (!models.insert(board.name.model).second) continue;
+      if (!models.insert(board.board.model).second) continue;
       if (auto costs = costs_of(board)) known.push_back(*std::move(costs));
     }
     return known;

@@ -55,11 +55,9 @@ double lost_in_a_step(std::span<const std::vector<double>> ranks) {
 double slower_than_others(std::span<const std::vector<double>> ranks, std::size_t slowest) {
   std::vector<double> slower;
   for (std::size_t step = 0; step < ranks.front().size(); ++step) {
-    std::vector<double> others = times_of(ranks, step);
-    const double own = others[slowest];
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(slowest));
-    const double of_others = *stats::median(others);
-    if (of_others > 0) slower.push_back(own / of_others - 1);
+    const std::vector<double> times = times_of(ranks, step);
+    const double of_others = *stats::median_of_others(times, slowest);
+    if (of_others > 0) slower.push_back(times[slowest] / of_others - 1);
   }
   return stats::median(slower).value_or(0);
 }
