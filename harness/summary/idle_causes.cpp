@@ -45,7 +45,7 @@ void add_context_creation(const RecordedProcess& process,
                           std::vector<Finding>& causes) {
   const auto lost = static_cast<double>(stall.lost_ns);
   if (process.share(lost) < kWorthIt) return;
-  Finding& cause = causes.emplace_back(process.finding("context-creation", Severity::note));
+  Finding& cause = causes.emplace_back(process.finding("context-creation", Severity::note, lost));
   cause.sentence = fmt::format(
       "One call of {} took {} while the GPU was idle, {} of the recording: it probably made the "
       "CUDA context.",
@@ -54,7 +54,6 @@ void add_context_creation(const RecordedProcess& process,
       percent_text(process.share(lost)));
   cause.evidence = {{"idle in this call", static_cast<double>(stall.idle_ns), "ns"}};
   cause.remedy = "Make the context before time matters (`cudaFree(0)`), or leave this call out.";
-  cause.share = process.share(lost);
 }
 
 void add_stalls(const RecordedProcess& process, std::vector<Finding>& causes) {
@@ -77,13 +76,12 @@ void add_stalls(const RecordedProcess& process, std::vector<Finding>& causes) {
                                     cause_text::time(static_cast<double>(stall.longest_ns))));
     }
     if (process.share(lost) < kWorthIt) continue;
-    Finding& cause = causes.emplace_back(process.finding(kind.code, Severity::act));
+    Finding& cause = causes.emplace_back(process.finding(kind.code, Severity::act, lost));
     cause.sentence = fmt::format(
         fmt::runtime(kind.sentence), cause_text::time(lost), percent_text(process.share(lost)));
     cause.evidence = std::move(calls);
     cause.evidence.push_back({"the GPU idles during these calls", idle, "ns"});
     cause.remedy = kind.remedy;
-    cause.share = process.share(lost);
   }
 }
 
@@ -91,7 +89,7 @@ void add_pauses(const RecordedProcess& process, std::vector<Finding>& causes) {
   const PausesRecord& pauses = process.job.pauses;
   const auto lost = static_cast<double>(pauses.total_ns);
   if (process.share(lost) < kWorthIt) return;
-  Finding& cause = causes.emplace_back(process.finding("program-pauses", Severity::act));
+  Finding& cause = causes.emplace_back(process.finding("program-pauses", Severity::act, lost));
   cause.sentence =
       fmt::format("The program leaves the GPU without work for {}, {} of the recording, in {}.",
                   cause_text::time(lost),
@@ -103,7 +101,6 @@ void add_pauses(const RecordedProcess& process, std::vector<Finding>& causes) {
   cause.remedy =
       "See what the program does there: loading data, checkpoints, logging, collecting garbage. "
       "Let other threads or processes do it ahead of time.";
-  cause.share = process.share(lost);
 }
 
 /// Of another kind than waits and allocations.
@@ -111,7 +108,7 @@ void add_long_calls(const RecordedProcess& process, std::vector<Finding>& causes
   const PausesRecord& calls = process.job.long_calls;
   const auto lost = static_cast<double>(calls.total_ns);
   if (process.share(lost) < kWorthIt) return;
-  Finding& cause = causes.emplace_back(process.finding("long-call", Severity::act));
+  Finding& cause = causes.emplace_back(process.finding("long-call", Severity::act, lost));
   const std::string length = cause_text::time(process.length_ns.value_or(0));
   cause.sentence =
       calls.count == 1
@@ -132,7 +129,6 @@ void add_long_calls(const RecordedProcess& process, std::vector<Finding>& causes
   cause.remedy =
       "See what the call does. What it sets up can be set up before time matters; what it waits "
       "for can be waited for by another thread.";
-  cause.share = process.share(lost);
 }
 
 /// Nothing tells what queued work waits for, so this is a question.
@@ -142,7 +138,7 @@ void add_queued(const RecordedProcess& process, std::vector<Finding>& causes) {
   if (process.share(idle) < kLeastShare) return;
   const auto before_graphs = static_cast<double>(process.job.queued_graph_ns);
   const bool of_graphs = before_graphs >= kHalf * idle;
-  Finding& cause = causes.emplace_back(process.finding("queued-work-waits", Severity::open));
+  Finding& cause = causes.emplace_back(process.finding("queued-work-waits", Severity::open, idle));
   cause.sentence = fmt::format(
       "The GPU idles {} of the time although work is queued{}",
       percent_text(process.share(idle)),
@@ -161,7 +157,6 @@ void add_queued(const RecordedProcess& process, std::vector<Finding>& causes) {
       "collectives (`launchgap export --format chrome-trace`).";
   if (of_graphs)
     cause.remedy += " See all kernels of a graph: `nsys profile --cuda-graph-trace=node`.";
-  cause.share = process.share(idle);
 }
 
 /// What is said of a GPU that idles from launch to launch.
@@ -221,7 +216,7 @@ class BetweenLaunches {
   void add_late(std::vector<Finding>& causes) const {
     const double idle = process_.of_job("idle_launch_ns").value_or(0);
     if (process_.share(idle) < kWorthIt) return;
-    Finding& cause = causes.emplace_back(process_.finding("late-kernels", Severity::act));
+    Finding& cause = causes.emplace_back(process_.finding("late-kernels", Severity::act, idle));
     // Whether the kernel comes late after the call, or the call itself takes that long.
     const bool in_call = 2 * call_ >= *stats::median(delays_);
     cause.sentence =
@@ -244,7 +239,6 @@ class BetweenLaunches {
                          "machine, a GPU that sleeps between launches.";
     cause.unknown =
         in_call ? "what the driver does in the call" : "what the GPU did meanwhile for others";
-    cause.share = process_.share(idle);
   }
 
   void add_slow_host(std::vector<Finding>& causes) const {
@@ -258,8 +252,8 @@ class BetweenLaunches {
     const double idle = *process_.idle_share * process_.length_ns.value_or(0);
     if (host < kHalf * idle || process_.share(host) < kLeastShare || between_ <= call_) return;
     const bool python = job.python_calls >= calls_.size();
-    Finding& cause =
-        causes.emplace_back(process_.finding("slow-host", python ? Severity::note : Severity::act));
+    Finding& cause = causes.emplace_back(
+        process_.finding("slow-host", python ? Severity::note : Severity::act, host));
     cause.sentence = fmt::format(
         "The host is too slow: it spends {} from one launch call to the next (p50), and the GPU "
         "waits for it {} of the time{}.",
@@ -277,7 +271,6 @@ class BetweenLaunches {
           "Let the host do less for each launch (a compiled or captured step, larger batches, work "
           "of the program on another thread), or let it run on a faster core.";
     }
-    cause.share = process_.share(host);
   }
 
   /// Calls that last until their kernel has ended: nearly all do, and where a kernel takes longer
@@ -307,7 +300,8 @@ class BetweenLaunches {
     if (!block()) return false;
     const double lost = starting() + process_.of_job("idle_program_ns").value_or(0);
     if (process_.share(lost) < kWorthIt) return false;
-    Finding& cause = causes.emplace_back(process_.finding("blocking-launches", Severity::act));
+    Finding& cause =
+        causes.emplace_back(process_.finding("blocking-launches", Severity::act, lost));
     cause.sentence = fmt::format(
         "Each launch call returns when its kernel has ended: launches block, so nothing is ever "
         "queued, and the GPU is idle {} of the time.",
@@ -317,7 +311,6 @@ class BetweenLaunches {
         "Let launches return at once: unset CUDA_LAUNCH_BLOCKING, and run without a debugger, a "
         "sanitizer or a profiler that serializes kernels.";
     cause.unknown = "what makes them block";
-    cause.share = process_.share(lost);
     return true;
   }
 
@@ -328,7 +321,7 @@ class BetweenLaunches {
     if (kernels_.size() < kLeastKernels || shorter_than(call_) < kHalf ||
         process_.share(lost) < kWorthIt)
       return false;
-    Finding& cause = causes.emplace_back(process_.finding("short-kernels", Severity::act));
+    Finding& cause = causes.emplace_back(process_.finding("short-kernels", Severity::act, lost));
     cause.sentence = fmt::format(
         "{} of the kernels are shorter than a launch call ({}): one by one they cannot keep the "
         "GPU busy, and launching leaves it idle {} of the time.",
@@ -337,7 +330,6 @@ class BetweenLaunches {
         percent_text(process_.share(lost)));
     cause.evidence = common();
     cause.remedy = "Launch them together: in a graph, fused, or with more work for each.";
-    cause.share = process_.share(lost);
     return true;
   }
 
@@ -345,7 +337,7 @@ class BetweenLaunches {
     constexpr double kLeastShare = 0.2;
     const double lost = starting();
     if (process_.share(lost) < kLeastShare) return;
-    Finding& cause = causes.emplace_back(process_.finding("launch-gaps", Severity::act));
+    Finding& cause = causes.emplace_back(process_.finding("launch-gaps", Severity::act, lost));
     cause.sentence = fmt::format(
         "The GPU waits {} of the time between a launch call and the start of its work: nothing "
         "else is queued.",
@@ -354,7 +346,6 @@ class BetweenLaunches {
     cause.remedy =
         "Launch ahead: do not wait between launches, or put the launches into a graph, or give "
         "each more work.";
-    cause.share = process_.share(lost);
   }
 
   const RecordedProcess& process_;

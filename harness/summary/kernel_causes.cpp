@@ -124,9 +124,10 @@ void add_modal(const RecordedProcess& process,
   for (const Found& one : modal)
     to_act += recording::is_collective(one.kernel->name) ? 0 : one.lost_ns;
   const CountedKernels& most = *modal.front().kernel;
-  Finding& cause = causes.emplace_back(process.finding(
-      "kernel-modes",
-      to_act >= kToAct * process.total_kernel_ns() ? Severity::act : Severity::note));
+  Finding& cause = causes.emplace_back(
+      process.finding("kernel-modes",
+                      to_act >= kToAct * process.total_kernel_ns() ? Severity::act : Severity::note,
+                      lost));
   cause.sentence = fmt::format(
       "{} takes {} or {} at the same place of the same work: its times form two clusters{}.",
       cause_text::name(most.name),
@@ -146,7 +147,6 @@ void add_modal(const RecordedProcess& process,
                      ? kPeers
                      : "See what runs beside it (other streams, copies, collectives) and whether "
                        "its input differs. If neither, watch the GPU's clocks.";
-  cause.share = process.share(lost);
 }
 
 }  // namespace

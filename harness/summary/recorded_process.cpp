@@ -116,9 +116,12 @@ std::string RecordedProcess::where() const {
   return printable(name, 80);
 }
 
-Finding RecordedProcess::finding(std::string_view code, Severity severity) const {
+Finding RecordedProcess::finding(std::string_view code,
+                                 Severity severity,
+                                 std::optional<double> lost_ns) const {
   Finding finding = new_finding(FindingSource::cause, code, severity, where(), info.device);
   finding.replicate = info.replicate;
+  if (lost_ns) finding.share = share(*lost_ns);
   return finding;
 }
 

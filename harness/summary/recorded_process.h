@@ -44,7 +44,10 @@ class RecordedProcess {
 
   /// "rank 3"; "process 17, GPU 1": what tells it from the session's others.
   std::string where() const;
-  Finding finding(std::string_view code, Severity severity) const;
+  /// One by which so much time is lost, where that is known.
+  Finding finding(std::string_view code,
+                  Severity severity,
+                  std::optional<double> lost_ns = {}) const;
 
   const SessionData& session;
   const RecordingInfo& info;
