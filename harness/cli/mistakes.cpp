@@ -1,7 +1,6 @@
 #include "harness/cli/mistakes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -10,6 +9,7 @@
 
 #include "harness/cli/described_command.h"
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 
@@ -124,11 +124,8 @@ void check_word(const std::string& word, const std::vector<std::string>& words) 
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   return {
       [=](const std::string& text) {
-        std::uint64_t value = 0;
-        const char* const end = text.data() + text.size();
-        const auto [rest, error] = std::from_chars(text.data(), end, value);
-        if (error == std::errc() && rest == end && value >= least && value <= most)
-          return std::string();
+        const auto value = number_of_text<std::uint64_t>(text);
+        if (value && *value >= least && *value <= most) return std::string();
         return fmt::format(
             "'{}' is no whole number from {} to {}", printable(text, kLongestWord), least, most);
       },

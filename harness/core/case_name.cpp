@@ -1,9 +1,9 @@
 #include "harness/core/case_name.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 
 namespace launchgap {
 namespace {
@@ -82,13 +82,9 @@ const std::string& CaseName::at(std::string_view axis) const {
 }
 
 long long CaseName::number(std::string_view axis) const {
-  const std::string& value = at(axis);
-  long long number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size()) {
-    throw Error("case '{}': axis '{}' is not a whole number", text(), axis);
-  }
-  return number;
+  const auto number = number_of_text<long long>(at(axis));
+  if (!number) throw Error("case '{}': axis '{}' is not a whole number", text(), axis);
+  return *number;
 }
 
 bool CaseName::has(std::string_view values) const {

@@ -1,12 +1,12 @@
 #include "harness/core/csv_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/text.h"
 
 namespace launchgap {
@@ -125,11 +125,9 @@ const std::string& CsvTable::at(std::size_t row, std::string_view column) const 
 
 double CsvTable::number(std::size_t row, std::string_view column) const {
   const std::string& cell = at(row, column);
-  double value = 0;
-  const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (failed != std::errc() || end != cell.data() + cell.size())
-    throw Error("{}: {} '{}' is no number", where(row), column, cell);
-  return value;
+  const std::optional<double> value = number_of_text<double>(cell);
+  if (!value) throw Error("{}: {} '{}' is no number", where(row), column, cell);
+  return *value;
 }
 
 std::string CsvTable::where(std::size_t row) const {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <concepts>
 #include <limits>
 #include <map>
@@ -14,6 +13,7 @@
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 
@@ -49,16 +49,15 @@ std::int64_t plus(std::int64_t a, std::int64_t b) {
 template <std::integral Number>
 Number number_in(const CsvReader& reader, std::size_t column, std::string_view name) {
   const std::string& cell = reader.cells()[column];
-  Number value = 0;
-  if (cell.empty()) return value;
-  const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (failed != std::errc() || end != cell.data() + cell.size()) {
+  if (cell.empty()) return 0;
+  const std::optional<Number> value = number_of_text<Number>(cell);
+  if (!value) {
     throw Error("{}, column {}: '{}' is no number that it may have",
                 reader.where(),
                 name,
                 printable(cell, 60));
   }
-  return value;
+  return *value;
 }
 
 PatternAction action_in(const CsvReader& reader, const std::string& name) {

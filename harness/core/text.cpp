@@ -1,7 +1,6 @@
 #include "harness/core/text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -10,6 +9,8 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include "harness/core/number_text.h"
 
 namespace launchgap {
 namespace {
@@ -260,15 +261,12 @@ std::optional<std::uint64_t> bytes_of_text(std::string_view text) {
   };
   static constexpr Unit kUnits[] = {
       {"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, failed] = std::from_chars(text.data(), end, number);
-  if (failed != std::errc()) return std::nullopt;
-  const std::string_view name(at, static_cast<std::size_t>(end - at));
+  const auto number = take_number<std::uint64_t>(text);
+  if (!number) return std::nullopt;
   for (const Unit& unit : kUnits) {
-    if (unit.name != name) continue;
-    if (number > std::numeric_limits<std::uint64_t>::max() >> unit.log2) return std::nullopt;
-    return number << unit.log2;
+    if (unit.name != text) continue;
+    if (*number > std::numeric_limits<std::uint64_t>::max() >> unit.log2) return std::nullopt;
+    return *number << unit.log2;
   }
   return std::nullopt;
 }
@@ -296,12 +294,8 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
 std::optional<std::size_t> terminal_columns() {
   constexpr std::size_t kMost = 10'000;
   if (const char* const said = std::getenv("COLUMNS")) {
-    const std::string_view text = said;
-    std::size_t columns = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), columns);
-    if (failed == std::errc() && end == text.data() + text.size() && columns > 0 &&
-        columns <= kMost)
-      return columns;
+    const auto columns = number_of_text<std::size_t>(said);
+    if (columns && *columns > 0 && *columns <= kMost) return columns;
   }
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;

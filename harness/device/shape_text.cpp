@@ -1,12 +1,12 @@
 #include "harness/device/shape_text.h"
 
-#include <charconv>
 #include <initializer_list>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 
 namespace launchgap {
@@ -56,15 +56,14 @@ void check_size(const char* what, std::initializer_list<long long> extents) {
 }  // namespace
 
 int shape_number(std::string_view text, int least) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least) {
+  const std::optional<int> value = number_of_text<int>(text);
+  if (!value || *value < least) {
     throw Error("'{}' is not a whole number from {} to {}",
                 printable(text, 100),
                 least,
                 std::numeric_limits<int>::max());
   }
-  return value;
+  return *value;
 }
 
 void check_shape(const MatmulShape& shape) {

@@ -1,11 +1,11 @@
 #include "harness/doctor/version.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 
 namespace launchgap::doctor {
 
@@ -17,9 +17,7 @@ std::optional<Version> Version::parse(std::string_view text) {
     const std::string_view part = text.substr(begin, end - begin);
     const bool digits = std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
     if (part.empty() || part.size() > 9 || !digits) return std::nullopt;
-    int number = 0;
-    std::from_chars(part.data(), part.data() + part.size(), number);
-    version.parts_.push_back(number);
+    version.parts_.push_back(*number_of_text<int>(part));
     begin = end + 1;
   }
   return version;

@@ -1,7 +1,6 @@
 #include "harness/fleet/fleet_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -12,6 +11,7 @@
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
+#include "harness/core/number_text.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
 #include "harness/record/json.h"
@@ -34,10 +34,8 @@ constexpr const char* kScripts[] = {"nightly.sbatch", "merge.sbatch", "submit", 
 }
 
 std::optional<long> number(std::string_view text) {
-  long value = -1;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const std::optional<long> value = number_of_text<long>(text);
+  return value && *value < 0 ? std::nullopt : value;
 }
 
 /// The parts between commas that are not within brackets.

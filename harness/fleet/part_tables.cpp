@@ -1,6 +1,5 @@
 #include "harness/fleet/part_tables.h"
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
+#include "harness/core/number_text.h"
 #include "harness/core/text.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/summary.h"
@@ -27,11 +27,9 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// Throws Error for text that is no number; an empty cell is none.
 double number(const std::string& cell, const CsvReader& reader) {
   if (cell.empty()) return kNone;
-  double value = 0;
-  const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (failed != std::errc() || end != cell.data() + cell.size())
-    throw Error("{}: '{}' is no number", reader.where(), cell);
-  return value;
+  const std::optional<double> value = number_of_text<double>(cell);
+  if (!value) throw Error("{}: '{}' is no number", reader.where(), cell);
+  return *value;
 }
 
 bool is_level(double value) {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
+
+#include "harness/core/number_text.h"
 
 namespace launchgap::recording {
 namespace {
@@ -48,11 +49,9 @@ std::optional<Decimal> parse(std::string_view text) {
   if (text[at] != 'e' && text[at] != 'E') return std::nullopt;
   ++at;
   if (at + 1 < text.size() && text[at] == '+' && text[at + 1] != '-') ++at;
-  int exponent = 0;
-  const auto [end, failed] = std::from_chars(text.data() + at, text.data() + text.size(), exponent);
-  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (exponent > 1000 || exponent < -1000) return std::nullopt;
-  number.point += exponent;
+  const std::optional<int> exponent = number_of_text<int>(text.substr(at));
+  if (!exponent || *exponent > 1000 || *exponent < -1000) return std::nullopt;
+  number.point += *exponent;
   return number;
 }
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <tuple>
 #include <vector>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/import/readers.h"
 #include "harness/import/text_lines.h"
 
@@ -48,12 +48,7 @@ std::optional<std::array<std::size_t, kFields>> places_of(std::string_view head)
 
 std::optional<std::uint64_t> number_in(const std::vector<std::string_view>& fields,
                                        std::size_t place) {
-  if (place >= fields.size()) return std::nullopt;
-  std::uint64_t value = 0;
-  const char* const end = fields[place].data() + fields[place].size();
-  const auto [ptr, failed] = std::from_chars(fields[place].data(), end, value);
-  if (failed != std::errc() || ptr != end) return std::nullopt;
-  return value;
+  return place < fields.size() ? number_of_text<std::uint64_t>(fields[place]) : std::nullopt;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/import/pickle_source.h"
 
@@ -213,12 +214,9 @@ class Pickle::Machine {
     push(memo_[number]);
   }
   std::uint64_t number_on_line() {
-    const std::string digits = line();
-    std::uint64_t number = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [ptr, failed] = std::from_chars(digits.data(), end, number);
-    if (failed != std::errc() || ptr != end) fail("a number is none");
-    return number;
+    const std::optional<std::uint64_t> number = number_of_text<std::uint64_t>(line());
+    if (!number) fail("a number is none");
+    return *number;
   }
 
   // Opcodes that have more to them.
@@ -292,12 +290,9 @@ class Pickle::Machine {
   }
 
   Value real_on_line() {
-    const std::string digits = line();
-    double value = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [ptr, failed] = std::from_chars(digits.data(), end, value);
-    if (failed != std::errc() || ptr != end) fail("a float is none");
-    return real(value);
+    const std::optional<double> value = number_of_text<double>(line());
+    if (!value) fail("a float is none");
+    return real(*value);
   }
   Value real_in_bytes() {
     std::uint64_t bits = 0;

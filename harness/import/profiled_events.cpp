@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/import/call_names.h"
 #include "harness/import/decimal.h"
 
@@ -18,21 +18,12 @@ namespace {
 using activity::Domain;
 using activity::Purpose;
 
-/// Takes the number that a text begins with off it.
-std::optional<std::uint64_t> take_digits(std::string_view& text) {
-  std::uint64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc()) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
-}
-
 /// The number behind "size:" in "size:112 dest:4".
 std::optional<std::uint64_t> detail(std::string_view details, std::string_view key) {
   const std::size_t at = details.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   details.remove_prefix(at + key.size());
-  return take_digits(details);
+  return take_number<std::uint64_t>(details);
 }
 
 /// The three numbers behind "grid:" or "block:", or 1 for one that is missing or cannot be; 0 where
@@ -44,7 +35,7 @@ void take_extent(std::string_view details, std::string_view key, std::int32_t (&
   if (at == std::string_view::npos) return;
   details.remove_prefix(at + key.size());
   for (std::int32_t& size : extent) {
-    const auto number = take_digits(details);
+    const auto number = take_number<std::uint64_t>(details);
     if (!number || *number > kMost) return;
     size = static_cast<std::int32_t>(*number);
     if (!details.starts_with(',')) return;
@@ -64,7 +55,7 @@ std::optional<std::uint64_t> gpu_of_allocator(std::string_view name) {
   const std::size_t digit = name.find_first_of("0123456789");
   if (digit == std::string_view::npos) return std::nullopt;
   name.remove_prefix(digit);
-  return take_digits(name);
+  return take_number<std::uint64_t>(name);
 }
 
 /// "cuGraphLaunch" of "cuGraphLaunch (CudaGraph:12)".
@@ -171,7 +162,7 @@ std::optional<GpuRow> gpu_row(std::string_view name) {
   for (const std::string_view begin : {"/device:GPU:", "/gpu:"}) {
     if (!name.starts_with(begin)) continue;
     name.remove_prefix(begin.size());
-    const auto number = take_digits(name);
+    const auto number = take_number<std::uint64_t>(name);
     if (number && *number <= kMostGpu) return GpuRow{*number, name};
   }
   return std::nullopt;
@@ -181,7 +172,7 @@ std::optional<std::uint64_t> stream_of_line(std::string_view line) {
   constexpr std::string_view kBegin = "tream #";
   if (!begins_with_any(line, {"Stream #", "stream #"})) return std::nullopt;
   line.remove_prefix(kBegin.size() + 1);
-  return take_digits(line);
+  return take_number<std::uint64_t>(line);
 }
 
 bool ProfiledEvents::has_time(const ProfiledEvent& event) {

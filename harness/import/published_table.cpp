@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <system_error>
 
@@ -12,6 +11,7 @@
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/device/convolution.h"
@@ -192,17 +192,15 @@ namespace {
 
 double value_of(const auto& row) {
   const std::string_view text = row.needed(kValue);
-  double value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
-      value <= 0)
+  const std::optional<double> value = number_of_text<double>(text);
+  if (!value || !std::isfinite(*value) || *value <= 0)
     row.refuse(kValue, fmt::format("'{}' is no number above 0", printable(text, kShown)));
-  if (value < kLeastValue || value > kMostValue)
+  if (*value < kLeastValue || *value > kMostValue)
     row.refuse(
         kValue,
         fmt::format(
             "'{}' is not from {:g} to {:g}", printable(text, kShown), kLeastValue, kMostValue));
-  return value;
+  return *value;
 }
 
 const Metric* metric_of(const auto& row) {

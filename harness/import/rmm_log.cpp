@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/import/decimal.h"
 #include "harness/import/readers.h"
@@ -70,10 +70,7 @@ std::optional<std::uint64_t> number(std::string_view text, int base) {
     text.remove_prefix(2);
     base = 16;
   }
-  std::uint64_t value = 0;
-  const auto [ptr, failed] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (failed != std::errc() || ptr != text.data() + text.size()) return std::nullopt;
-  return value;
+  return number_of_text<std::uint64_t>(text, base);
 }
 
 /// A time of day as nanoseconds: HH:MM:SS.ffffff, or with a colon before the fraction.
@@ -261,13 +258,11 @@ class Log {
     return at_ns;
   }
   std::int64_t seconds_since_start() const {
-    double seconds = 0;
     const std::string_view text = value(end);
-    const auto [ptr, failed] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (failed != std::errc() || ptr != text.data() + text.size() || !(seconds >= 0) ||
-        seconds > 1e9)
+    const std::optional<double> seconds = number_of_text<double>(text);
+    if (!seconds || !(*seconds >= 0) || *seconds > 1e9)
       fail(fmt::format("'{}' is no time", printable(text, 40)));
-    return 1 + std::llround(seconds * 1e9);
+    return 1 + std::llround(*seconds * 1e9);
   }
 
   TextLines lines_;

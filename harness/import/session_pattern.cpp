@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <utility>
 #include <vector>
@@ -7,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/import/clock_fit.h"
@@ -141,15 +141,11 @@ WantedStep WantedStep::parse(std::string_view text) {
   WantedStep wanted;
   const std::size_t mark = text.rfind('#');
   const std::string_view digits = mark == std::string_view::npos ? text : text.substr(mark + 1);
-  std::uint64_t number = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool numeric =
-      !digits.empty() && failed == std::errc() && end == digits.data() + digits.size();
-  if (!numeric) {
+  wanted.number = number_of_text<std::uint64_t>(digits);
+  if (!wanted.number) {
     wanted.name = text;
-  } else {
-    wanted.number = number;
-    if (mark != std::string_view::npos) wanted.name = text.substr(0, mark);
+  } else if (mark != std::string_view::npos) {
+    wanted.name = text.substr(0, mark);
   }
   return wanted;
 }

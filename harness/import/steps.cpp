@@ -1,7 +1,6 @@
 #include "harness/import/steps.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/number_text.h"
 #include "harness/stats/random_effects.h"
 
 namespace launchgap::recording {
@@ -29,10 +29,7 @@ std::optional<StepName> step_name(std::string_view range, std::string_view step)
   rest.remove_prefix(1);
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (!std::ranges::all_of(rest, is_digit)) return std::nullopt;
-  std::uint64_t number = 0;
-  const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (failed != std::errc()) return StepName{};
-  return StepName{number};
+  return StepName{number_of_text<std::uint64_t>(rest)};
 }
 
 RecordedCv cv_of(const stats::Estimate& sd) {

@@ -1,6 +1,5 @@
 #include "harness/import/tuner_cache.h"
 
-#include <charconv>
 #include <cmath>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
@@ -8,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/import/json_text.h"
 
@@ -123,14 +123,12 @@ class CacheHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Cach
   }
 
   double number_of(const TunedConfiguration& own, std::string_view text) const {
-    double ms = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), ms);
-    if (failed != std::errc() || end != text.data() + text.size() || !std::isfinite(ms) ||
-        !(ms > 0))
+    const std::optional<double> ms = number_of_text<double>(text);
+    if (!ms || !std::isfinite(*ms) || !(*ms > 0))
       refuse(fmt::format("the time of configuration {} is '{}', and no number of ms above 0",
                          own.values,
                          printable(text, 40)));
-    return ms;
+    return *ms;
   }
 
   void take_run(std::string_view text) {

@@ -1,11 +1,11 @@
 #include "harness/measure/sweep.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/measure/benchmark.h"
@@ -25,14 +25,12 @@ std::vector<Sweep>& sweeps() {
 }
 
 std::uint64_t number_in(std::string_view text, std::string_view number) {
-  std::uint64_t value = 0;
-  const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (failed != std::errc() || end != number.data() + number.size() || value < 1 ||
-      value > kLargestSize)
+  const auto value = number_of_text<std::uint64_t>(number);
+  if (!value || *value < 1 || *value > kLargestSize)
     refuse(text,
            fmt::format(
                "'{}' is no whole number from 1 to {}", printable(number, kShown), kLargestSize));
-  return value;
+  return *value;
 }
 
 /// Throws UsageError unless a benchmark has such an axis.

@@ -1,7 +1,6 @@
 #include "harness/run/devices.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <memory>
 #include <sys/utsname.h>
@@ -13,6 +12,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/cpus.h"
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/system_files.h"
 #include "harness/core/text.h"
@@ -199,14 +199,12 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
     const std::size_t end = std::min(selection.find(',', begin), selection.size());
     const std::string word = selection.substr(begin, end - begin);
     begin = end + 1;
-    int index = -1;
-    const auto number = std::from_chars(word.data(), word.data() + word.size(), index);
-    const bool is_index = number.ec == std::errc() && number.ptr == word.data() + word.size();
+    const std::optional<int> index = number_of_text<int>(word);
     bool any = false;
     for (const DeviceFacts& device : machine.devices) {
       const bool gpu = is_gpu(device);
       if (word == "all" || (word == "gpu" && gpu) || (word == "host" && !gpu) ||
-          (is_index && gpu && device.index == index) ||
+          (index && gpu && device.index == index) ||
           (word.size() >= 8 && device.uuid.starts_with(word))) {
         add(device);
         any = true;
@@ -216,7 +214,7 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
       throw NoGpuError("a GPU was asked for and none can be used. {}",
                        machine.notes.empty() ? "" : machine.notes.front());
     }
-    if (!any) throw UsageError(no_device_text(machine, word, is_index));
+    if (!any) throw UsageError(no_device_text(machine, word, index.has_value()));
   }
   return selected;
 }

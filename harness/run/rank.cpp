@@ -1,7 +1,6 @@
 #include "harness/run/rank.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <system_error>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
@@ -50,25 +50,20 @@ std::string text_in(const Environment& environment, const char* name) {
 /// A number from 0 on; nothing for any other text.
 std::optional<int> number_in(const Environment& environment, const char* name) {
   if (!name) return std::nullopt;
-  const std::string text = text_in(environment, name);
-  int number = -1;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const std::optional<int> number = number_of_text<int>(text_in(environment, name));
+  return number && *number < 0 ? std::nullopt : number;
 }
 
 /// Of "4(x2),3", by node, the number of the node at `place`.
 std::optional<int> tasks_of_node(std::string_view text, int place) {
   while (!text.empty() && place >= 0) {
-    int tasks = 0, times = 1;
-    auto part = std::from_chars(text.data(), text.data() + text.size(), tasks);
-    if (part.ec != std::errc() || tasks < 1) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(part.ptr - text.data()));
+    const int tasks = take_number<int>(text).value_or(0);
+    if (tasks < 1) return std::nullopt;
+    int times = 1;
     if (text.starts_with("(x")) {
       text.remove_prefix(2);
-      part = std::from_chars(text.data(), text.data() + text.size(), times);
-      if (part.ec != std::errc() || times < 1) return std::nullopt;
-      text.remove_prefix(static_cast<std::size_t>(part.ptr - text.data()));
+      times = take_number<int>(text).value_or(0);
+      if (times < 1) return std::nullopt;
       if (!text.starts_with(')')) return std::nullopt;
       text.remove_prefix(1);
     }

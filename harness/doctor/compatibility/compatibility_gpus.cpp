@@ -1,12 +1,12 @@
 // GPUs by their names and PCI ids.
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
 #include "harness/core/gpu_name.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/doctor/compatibility/compatibility.h"
@@ -124,10 +124,7 @@ std::vector<std::string> nearest_names(std::string_view text) {
 
 std::optional<int> pci_id_of(std::string_view text) {
   if (text.size() != 9 || !(text.starts_with("10de:") || text.starts_with("10DE:"))) return {};
-  int id = 0;
-  const auto [end, failed] = std::from_chars(text.data() + 5, text.data() + 9, id, 16);
-  if (failed != std::errc() || end != text.data() + 9) return {};
-  return id;
+  return number_of_text<int>(text.substr(5), 16);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "harness/doctor/compatibility/compatibility_tables.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/text.h"
 #include "harness/record/json.h"
 
@@ -56,20 +56,15 @@ class CsvRow {
   }
   double number(std::string_view column) const { return table_.number(index_, column); }
   int integer(std::string_view column) const {
-    const std::string& cell = text(column);
-    int value = 0;
-    const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (failed != std::errc() || end != cell.data() + cell.size()) fail(column, "is no number");
-    return value;
+    const std::optional<int> value = number_of_text<int>(text(column));
+    if (!value) fail(column, "is no number");
+    return *value;
   }
   int pci_id(std::string_view column) const {
     const std::string& cell = text(column);
-    int value = 0;
-    const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value, 16);
-    if (failed != std::errc() || end != cell.data() + cell.size() || cell.size() != 4) {
-      fail(column, "is no PCI device id of four digits");
-    }
-    return value;
+    const std::optional<int> value = number_of_text<int>(cell, 16);
+    if (!value || cell.size() != 4) fail(column, "is no PCI device id of four digits");
+    return *value;
   }
   bool yes(std::string_view column, std::string_view yes, std::string_view no) const {
     const std::string& cell = maybe_text(column);

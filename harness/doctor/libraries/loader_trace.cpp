@@ -1,7 +1,6 @@
 #include "harness/doctor/libraries/loader_trace.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <link.h>
@@ -13,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/system_files.h"
 #include "harness/doctor/libraries/elf_file.h"
@@ -151,10 +151,8 @@ void LoaderTraceReader::read(std::string_view piece) {
 void LoaderTraceReader::line(std::string_view text) {
   // "     12345:\t…"
   while (text.starts_with(' ')) text.remove_prefix(1);
-  pid_t pid = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (failed != std::errc() || pid <= 0 || !take_prefix(text, ":\t")) return;
+  const pid_t pid = take_number<pid_t>(text).value_or(0);
+  if (pid <= 0 || !take_prefix(text, ":\t")) return;
   if (!processes_.contains(pid) && processes_.size() >= kMaxProcesses) return;
   ProcessTrace& trace = processes_[pid];
   ReadingState& state = states_[pid];

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <fcntl.h>
 #include <regex>
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/device/cuda/nvml_inventory.h"
 #include "harness/record/schema.h"
@@ -26,13 +26,9 @@ constexpr std::size_t kMostNodes = 64;
 constexpr std::size_t kMostXids = 16;
 
 std::optional<long> number(const std::optional<std::string>& text, int base = 10) {
-  if (!text) return std::nullopt;
-  const char* begin = text->c_str();
-  if (base == 16 && text->starts_with("0x")) begin += 2;
-  long value = 0;
-  const auto parsed = std::from_chars(begin, text->c_str() + text->size(), value, base);
-  if (parsed.ec != std::errc() || parsed.ptr == begin) return std::nullopt;
-  return value;
+  std::string_view rest = text ? std::string_view(*text) : "";
+  if (base == 16 && rest.starts_with("0x")) rest.remove_prefix(2);
+  return take_number<long>(rest, base);
 }
 
 /// sysfs says "255" where it does not know the width, and "Unknown" for the speed.
@@ -44,11 +40,9 @@ std::optional<int> lanes(const std::optional<std::string>& text) {
 
 /// "16.0 GT/s PCIe".
 std::optional<double> transfers(const std::optional<std::string>& text) {
-  double value = 0;
-  if (!text) return std::nullopt;
-  const auto parsed = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (parsed.ec != std::errc() || value <= 0 || value > 1000) return std::nullopt;
-  return value;
+  std::string_view rest = text ? std::string_view(*text) : "";
+  const std::optional<double> value = take_number<double>(rest);
+  return value && (*value <= 0 || *value > 1000) ? std::nullopt : value;
 }
 
 /// "0000:07:00.0"; the domain can be longer.

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/doctor/libraries/elf_file.h"
 #include "harness/doctor/libraries/library_copies.h"
@@ -158,13 +159,6 @@ void read_who_it_is(pid_t pid, const SystemFiles& proc, ProcessFacts& facts) {
   }
 }
 
-std::optional<pid_t> number(std::string_view text) {
-  pid_t value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 /// By /proc/<pid>/task/<thread>/children: a child belongs to the thread that made it.
 std::vector<pid_t> listed_children(pid_t pid, const SystemFiles& proc) {
   std::vector<pid_t> children;
@@ -172,7 +166,7 @@ std::vector<pid_t> listed_children(pid_t pid, const SystemFiles& proc) {
   for (const std::string& task : proc.entries(tasks)) {
     const std::string list = proc.read(tasks + "/" + task + "/children").value_or("");
     for (std::string_view left = list; !left.empty();) {
-      if (const auto child = number(next(left, ' '))) children.push_back(*child);
+      if (const auto child = number_of_text<pid_t>(next(left, ' '))) children.push_back(*child);
     }
   }
   return children;
@@ -182,14 +176,14 @@ std::vector<pid_t> listed_children(pid_t pid, const SystemFiles& proc) {
 std::multimap<pid_t, pid_t> children_by_parent(const SystemFiles& proc) {
   std::multimap<pid_t, pid_t> children;
   for (const std::string& entry : proc.entries("/proc")) {
-    const auto pid = number(entry);
+    const auto pid = number_of_text<pid_t>(entry);
     if (!pid) continue;
     // "12 (name with any characters) S 1 …"
     const std::string stat = proc.read(folder_of(*pid) + "/stat", 4096).value_or("");
     const std::size_t name_end = stat.rfind(')');
     if (name_end == std::string::npos || stat.size() < name_end + 4) continue;
     std::string_view left = std::string_view(stat).substr(name_end + 4);
-    if (const auto parent = number(next(left, ' '))) children.emplace(*parent, *pid);
+    if (const auto parent = number_of_text<pid_t>(next(left, ' '))) children.emplace(*parent, *pid);
   }
   return children;
 }

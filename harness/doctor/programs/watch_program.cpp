@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +20,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/number_text.h"
 #include "harness/core/printable.h"
 #include "harness/core/stop.h"
 #include "harness/doctor/programs/process_files.h"
@@ -159,9 +159,8 @@ class Watch {
   bool outlived() const {
     if (!folder_) return false;
     for (const std::string& entry : proc_.entries("/proc")) {
-      pid_t pid = 0;
-      const auto parsed = std::from_chars(entry.data(), entry.data() + entry.size(), pid);
-      if (parsed.ec == std::errc() && is_ours(pid)) return true;
+      const std::optional<pid_t> pid = number_of_text<pid_t>(entry);
+      if (pid && is_ours(*pid)) return true;
     }
     return false;
   }

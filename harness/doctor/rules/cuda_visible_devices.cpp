@@ -1,7 +1,8 @@
 #include "harness/doctor/rules/cuda_visible_devices.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "harness/core/number_text.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -14,11 +15,9 @@ std::string_view trimmed(std::string_view text) {
 
 /// The driver reads numbers as strtol does: "1x" is 1.
 std::optional<std::size_t> by_number(std::string_view entry, std::size_t count) {
-  long value = -1;
-  const auto parsed = std::from_chars(entry.data(), entry.data() + entry.size(), value);
-  if (parsed.ec != std::errc() || value < 0 || static_cast<std::size_t>(value) >= count)
-    return std::nullopt;
-  return static_cast<std::size_t>(value);
+  const std::optional<long> value = take_number<long>(entry);
+  if (!value || *value < 0 || static_cast<std::size_t>(*value) >= count) return std::nullopt;
+  return static_cast<std::size_t>(*value);
 }
 
 /// By its beginning, if that is no other's.
