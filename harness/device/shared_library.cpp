@@ -141,6 +141,14 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
   return library;
 }
 
+SharedLibrary SharedLibrary::open(const LibrarySearch& search, std::string_view help) {
+  try {
+    return open(search);
+  } catch (const Error& error) {
+    throw Unsupported("{}. {}", error.what(), help);
+  }
+}
+
 void* SharedLibrary::find(const char* symbol) const {
   return dlsym(handle_, symbol);
 }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/core/system_files.h"
@@ -35,11 +36,18 @@ class SharedLibrary {
   /// Search order: the override; the loader's own search, then the folders of library_folders() one
   /// by one, each by `sonames`; both by `otherwise`. Throws Error with every attempt's reason.
   static SharedLibrary open(const LibrarySearch& search);
+  /// The same for what a device can do without: throws Unsupported, whose last words are `help`.
+  static SharedLibrary open(const LibrarySearch& search, std::string_view help);
 
   /// The address of a symbol, or null.
   void* find(const char* symbol) const;
   /// The address of a symbol; throws Error that names library and file.
   void* require(const char* symbol) const;
+  /// Sets a pointer to a function; to null where it is missing and not required.
+  template <class Function>
+  void take(Function& function, const char* symbol, bool required) const {
+    function = reinterpret_cast<Function>(required ? require(symbol) : find(symbol));
+  }
 
   const std::string& path() const { return facts_.path; }
   /// Name, soname and path; the version is for the caller to fill in.

@@ -29,23 +29,14 @@ struct Cublas : abi::CublasFunctions {
 
  private:
   static Cublas load(int compute_capability) {
-    const SharedLibrary file = [&] {
-      try {
-        return SharedLibrary::open(
-            by_version({"cuBLAS", "LAUNCHGAP_CUBLAS", {}, {}},
-                       {{11, "libcublas.so.11"}, {12, "libcublas.so.12"}, {13, "libcublas.so.13"}},
-                       newest_cublas(compute_capability),
-                       "libcublas.so"));
-      } catch (const Error& error) {
-        throw Unsupported(
-            "{}. Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it",
-            error.what());
-      }
-    }();
+    const SharedLibrary file = SharedLibrary::open(
+        by_version({"cuBLAS", "LAUNCHGAP_CUBLAS", {}, {}},
+                   {{11, "libcublas.so.11"}, {12, "libcublas.so.12"}, {13, "libcublas.so.13"}},
+                   newest_cublas(compute_capability),
+                   "libcublas.so"),
+        "Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it");
     Cublas library;
-#define LAUNCHGAP_LOAD(name, required, ...)                                                \
-  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) \
-                                                                     : file.find(#name));
+#define LAUNCHGAP_LOAD(name, required, ...) file.take(library.name, #name, required);
     LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     library.facts = file.facts();

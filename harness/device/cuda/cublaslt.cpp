@@ -29,22 +29,15 @@ struct CublasLt : abi::CublasLtFunctions {
 
  private:
   static CublasLt load(int compute_capability) {
-    const SharedLibrary file = [&] {
-      try {
-        return SharedLibrary::open(by_version(
+    const SharedLibrary file = SharedLibrary::open(
+        by_version(
             {"cuBLASLt", "LAUNCHGAP_CUBLASLT", {}, {}},
             {{11, "libcublasLt.so.11"}, {12, "libcublasLt.so.12"}, {13, "libcublasLt.so.13"}},
             newest_cublas(compute_capability),
-            "libcublasLt.so"));
-      } catch (const Error& error) {
-        throw Unsupported("{}. It comes with cuBLAS; scripts/setup --with-cuda brings both",
-                          error.what());
-      }
-    }();
+            "libcublasLt.so"),
+        "It comes with cuBLAS; scripts/setup --with-cuda brings both");
     CublasLt library;
-#define LAUNCHGAP_LOAD(name, required, ...)                                                \
-  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) \
-                                                                     : file.find(#name));
+#define LAUNCHGAP_LOAD(name, required, ...) file.take(library.name, #name, required);
     LAUNCHGAP_CUBLASLT_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     library.facts = file.facts();

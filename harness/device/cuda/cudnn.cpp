@@ -99,12 +99,11 @@ abi::CudnnDataType data_type(const ProductType& type) {
   throw Unsupported("cuDNN's legacy interface is not used for {}", type.name);
 }
 
-class CudnnConvolution : public Convolution {
+class CudnnConvolution : public CudnnConvolutionBase {
  public:
   CudnnConvolution(Device& device, abi::Stream stream, const ConvolutionShape& shape)
-      : library_(Cudnn::get(capability(device.facts()))),
-        device_(device),
-        shape_(shape),
+      : CudnnConvolutionBase(device, shape),
+        library_(Cudnn::get(capability(device.facts()))),
         calls_(calls_of(library_, shape.direction)) {
     need_tf32(device.facts(), shape.type);
     try {
@@ -115,16 +114,6 @@ class CudnnConvolution : public Convolution {
     }
   }
   ~CudnnConvolution() override { release(); }
-
-  void add_tensors(const Buffer& first, const Buffer& second) override {
-    sets_.push_back({first.address(), second.address(), device_.allocate(shape_.result_bytes())});
-    const std::unique_ptr<Stream> stream = device_.create_stream();
-    stream->fill_bytes(sets_.back().result->address(),
-                       kernels::unwritten_byte(shape_.type.c),
-                       shape_.result_bytes());
-    stream->wait();
-  }
-  void update_tensors(std::size_t) override {}  // cuDNN reads them where they are
 
   void enqueue(std::size_t set) override {
     const Tensors& tensors = sets_[set];
@@ -143,7 +132,7 @@ class CudnnConvolution : public Convolution {
                                    swap ? tensors.first : tensors.second,
                                    convolution_,
                                    chosen_.algorithm,
-                                   workspace_ ? workspace_->address() : nullptr,
+                                   workspace(),
                                    chosen_.workspace_bytes,
                                    beta,
                                    result_,
@@ -151,19 +140,14 @@ class CudnnConvolution : public Convolution {
                    calls_.convolve_name);
   }
 
-  void read_output(std::size_t set, void* output) override {
-    device_.check();
-    device_.read(*sets_.at(set).result, 0, output, shape_.result_bytes());
-  }
-
   std::string method() const override {
     return fmt::format("cuDNN {} {}, {}, {}, {}, workspace {} MiB",
                        library_.facts.version,
                        calls_.convolve_name,
                        algorithm_of(chosen_).name,
-                       shape_.layout == TensorLayout::nhwc ? "NHWC" : "NCHW",
+                       layout(),
                        math_name(chosen_.math_type),
-                       (chosen_.workspace_bytes + (1 << 20) - 1) >> 20);
+                       whole_mib(chosen_.workspace_bytes));
   }
 
   std::string algorithm() const override {
@@ -210,14 +194,6 @@ class CudnnConvolution : public Convolution {
 
     bool operator==(const Offer&) const = default;
   };
-  struct Tensors {
-    const void* first;
-    const void* second;
-    std::unique_ptr<Buffer> result;
-  };
-
-  // The choice of algorithm depends on it, so it is fixed and documented.
-  static constexpr std::size_t kMaxWorkspaceBytes = std::size_t{1} << 30;
 
   const Algorithm& algorithm_of(const Offer& offer) const {
     return calls_.algorithms[static_cast<std::size_t>(offer.algorithm)];
@@ -275,8 +251,8 @@ class CudnnConvolution : public Convolution {
     result_ = direction == ConvolutionDirection::forward ? output_
               : direction == ConvolutionDirection::data  ? input_
                                                          : filter_;
-    const std::vector<Offer> offered = offers(Selection::get, kMaxWorkspaceBytes);
-    if (offered.empty()) refuse(kMaxWorkspaceBytes);
+    const std::vector<Offer> offered = offers(Selection::get, kDefaultWorkspaceBytes);
+    if (offered.empty()) refuse(kDefaultWorkspaceBytes);
     use(offered.front());
   }
 
@@ -291,7 +267,7 @@ class CudnnConvolution : public Convolution {
   }
 
   /// What a selection has to offer within a workspace, its own preference first.
-  std::vector<Offer> offers(Selection how, std::size_t most_workspace) {
+  std::vector<Offer> offers(Selection how, std::size_t allowed_workspace) {
     const bool exact_fp32 = is_exact_fp32();
     const bool wide = shape_.type.a == ElementType::fp32 || shape_.type.a == ElementType::fp64;
     int wanted = exact_fp32 ? abi::kCudnnFmaMath
@@ -301,9 +277,9 @@ class CudnnConvolution : public Convolution {
       wanted = abi::kCudnnDefaultMath;
       set_math(wanted);
     }
-    most_workspace = std::min(most_workspace, device_.free_memory_bytes() / 10 * 9 + held_bytes());
+    const std::size_t most_bytes = most_workspace(allowed_workspace);
     std::vector<Offer> sound;
-    for (const abi::CudnnPerformance& candidate : performances(how, most_workspace)) {
+    for (const abi::CudnnPerformance& candidate : performances(how, most_bytes)) {
       const bool keeps_fp32 = !exact_fp32 || candidate.math_type == abi::kCudnnFmaMath ||
                               candidate.math_type == abi::kCudnnDefaultMath;
       if (candidate.status != abi::kCudnnSuccess || !keeps_fp32 || candidate.algorithm < 0 ||
@@ -319,7 +295,7 @@ class CudnnConvolution : public Convolution {
                                     result_,
                                     offer.algorithm,
                                     &offer.workspace_bytes) == abi::kCudnnSuccess &&
-          offer.workspace_bytes <= most_workspace)
+          offer.workspace_bytes <= most_bytes)
         sound.push_back(offer);
     }
     return sound;
@@ -352,7 +328,7 @@ class CudnnConvolution : public Convolution {
                                            requested,
                                            &count,
                                            found.data(),
-                                           workspace_->address(),
+                                           workspace(),
                                            workspace_bytes),
                      calls_.find_algorithm_name);
     }
@@ -364,14 +340,6 @@ class CudnnConvolution : public Convolution {
     set_math(offer.math_type);
     hold_workspace(offer.workspace_bytes);
     chosen_ = offer;
-  }
-
-  std::size_t held_bytes() const { return workspace_ ? workspace_->bytes() : 0; }
-  void hold_workspace(std::size_t bytes) {
-    if (bytes <= held_bytes()) return;
-    device_.check();  // what was enqueued may use the one that goes
-    workspace_.reset();
-    workspace_ = device_.allocate(bytes);
   }
 
   [[noreturn]] void refuse(std::size_t most_workspace) const {
@@ -393,8 +361,6 @@ class CudnnConvolution : public Convolution {
   }
 
   Cudnn& library_;
-  Device& device_;
-  ConvolutionShape shape_;
   DirectionCalls calls_;
   abi::CudnnHandle handle_ = nullptr;
   abi::CudnnTensor input_ = nullptr;
@@ -404,8 +370,6 @@ class CudnnConvolution : public Convolution {
   abi::CudnnConvolution convolution_ = nullptr;
   Offer chosen_;
   std::vector<Offer> offered_;  // by selections
-  std::vector<Tensors> sets_;
-  std::unique_ptr<Buffer> workspace_;
 };
 
 }  // namespace

@@ -12,9 +12,6 @@
 namespace launchgap::cuda {
 namespace {
 
-/// Within which a candidate is taken without being asked for by select(): the legacy interface's.
-constexpr std::size_t kDefaultWorkspaceBytes = std::size_t{1} << 30;
-
 class CudnnHandleOwner {
  public:
   CudnnHandleOwner(const Cudnn& library, abi::Stream stream) : library_(library) {
@@ -35,15 +32,14 @@ class CudnnHandleOwner {
   abi::CudnnHandle handle_ = nullptr;
 };
 
-class CudnnGraphConvolution : public Convolution {
+class CudnnGraphConvolution : public CudnnConvolutionBase {
  public:
   CudnnGraphConvolution(Device& device,
                         const Cudnn& library,
                         abi::Stream stream,
                         const ConvolutionShape& shape)
-      : library_(library),
-        device_(device),
-        shape_(shape),
+      : CudnnConvolutionBase(device, shape),
+        library_(library),
         handle_(library, stream),
         graph_(library, {.handle = handle_.get()}, shape) {
     const std::size_t most = most_workspace(kDefaultWorkspaceBytes);
@@ -60,28 +56,13 @@ class CudnnGraphConvolution : public Convolution {
     use(*first);
   }
 
-  void add_tensors(const Buffer& first, const Buffer& second) override {
-    sets_.push_back(
-        {first.address(), second.address(), device_.allocate(shape_.result_bytes()), {}});
-    const std::unique_ptr<Stream> stream = device_.create_stream();
-    stream->fill_bytes(sets_.back().result->address(),
-                       kernels::unwritten_byte(shape_.type.c),
-                       shape_.result_bytes());
-    stream->wait();
-  }
-  void update_tensors(std::size_t) override {}  // cuDNN reads them where they are
-
   void enqueue(std::size_t set) override {
-    Tensors& tensors = sets_[set];
-    if (!tensors.pack) tensors.pack = variant_pack(tensors);
-    library_.check(library_.cudnnBackendExecute(
-                       handle_.get(), plans_[chosen_].plan->raw(), tensors.pack->raw()),
-                   "cudnnBackendExecute");
-  }
-
-  void read_output(std::size_t set, void* output) override {
-    device_.check();
-    device_.read(*sets_.at(set).result, 0, output, shape_.result_bytes());
+    if (packs_.size() != sets_.size()) packs_.resize(sets_.size());
+    std::optional<CudnnDescriptor>& pack = packs_[set];
+    if (!pack) pack = variant_pack(sets_[set]);
+    library_.check(
+        library_.cudnnBackendExecute(handle_.get(), plans_[chosen_].plan->raw(), pack->raw()),
+        "cudnnBackendExecute");
   }
 
   std::string method() const override {
@@ -92,8 +73,8 @@ class CudnnGraphConvolution : public Convolution {
                        plan.engine.name(),
                        notes,
                        notes.empty() ? "" : ", ",
-                       shape_.layout == TensorLayout::nhwc ? "NHWC" : "NCHW",
-                       (plan.workspace_bytes + (1 << 20) - 1) >> 20);
+                       layout(),
+                       whole_mib(plan.workspace_bytes));
   }
 
   std::string algorithm() const override { return plans_[chosen_].engine.name(); }
@@ -151,16 +132,6 @@ class CudnnGraphConvolution : public Convolution {
     std::optional<CudnnDescriptor> plan;
     std::size_t workspace_bytes = 0;
   };
-  struct Tensors {
-    const void* first;
-    const void* second;
-    std::unique_ptr<Buffer> result;
-    std::optional<CudnnDescriptor> pack;  // of these and the workspace
-  };
-
-  std::size_t most_workspace(std::size_t allowed) const {
-    return std::min(allowed, device_.free_memory_bytes() / 10 * 9 + held_bytes());
-  }
 
   /// Empty where the library cannot be asked in this mode: why is kept for refuse().
   std::vector<CudnnOffer> ask(std::size_t mode) {
@@ -186,7 +157,7 @@ class CudnnGraphConvolution : public Convolution {
 
   /// Its place in plans_, if the type allows it, the library can make it, and its workspace is no
   /// larger. A plan may be compiled, so each is made once, and what failed is not tried again.
-  std::optional<std::size_t> plan_of(CudnnOffer& offer, std::size_t most_workspace) {
+  std::optional<std::size_t> plan_of(CudnnOffer& offer, std::size_t most_bytes) {
     if (!offer.engine.serves(shape_.type)) {
       ++left_out_;
       return std::nullopt;
@@ -196,7 +167,7 @@ class CudnnGraphConvolution : public Convolution {
       plans_.push_back(make_plan(offer));
       known = plans_.end() - 1;
     }
-    if (!known->plan || known->workspace_bytes > most_workspace) return std::nullopt;
+    if (!known->plan || known->workspace_bytes > most_bytes) return std::nullopt;
     return static_cast<std::size_t>(known - plans_.begin());
   }
 
@@ -218,17 +189,8 @@ class CudnnGraphConvolution : public Convolution {
   }
 
   void use(std::size_t plan) {
-    hold_workspace(plans_[plan].workspace_bytes);
+    if (hold_workspace(plans_[plan].workspace_bytes)) packs_.clear();
     chosen_ = plan;
-  }
-
-  std::size_t held_bytes() const { return workspace_ ? workspace_->bytes() : 0; }
-  void hold_workspace(std::size_t bytes) {
-    if (bytes <= held_bytes()) return;
-    device_.check();  // what was enqueued may use the one that goes
-    for (Tensors& tensors : sets_) tensors.pack.reset();
-    workspace_.reset();
-    workspace_ = device_.allocate(bytes);
   }
 
   CudnnDescriptor variant_pack(const Tensors& tensors) const {
@@ -240,7 +202,7 @@ class CudnnGraphConvolution : public Convolution {
         : shape_.direction == ConvolutionDirection::data
             ? std::array{result, tensors.second, tensors.first}
             : std::array{tensors.first, result, tensors.second};
-    const void* const workspace = workspace_ ? workspace_->address() : nullptr;
+    const void* const workspace = this->workspace();
     CudnnDescriptor pack(library_, abi::kCudnnVariantPackDescriptor, "a variant pack");
     pack.set_integers(abi::kCudnnPackIds, ids);
     pack.set_pointers(abi::kCudnnPackPointers, pointers);
@@ -249,21 +211,19 @@ class CudnnGraphConvolution : public Convolution {
     return pack;
   }
 
-  [[noreturn]] void refuse(std::size_t most_workspace) const {
+  [[noreturn]] void refuse(std::size_t most_bytes) const {
     throw Unsupported(
         "cuDNN {}'s graph interface has no engine for this convolution in {} and {} within {} MiB "
         "of workspace{}{}",
         library_.facts.version,
         shape_.type.name,
-        shape_.layout == TensorLayout::nhwc ? "NHWC" : "NCHW",
-        most_workspace >> 20,
+        layout(),
+        most_bytes >> 20,
         left_out_ == 0 ? "" : fmt::format(", beside {} that compute in another type", left_out_),
         why_none_.empty() ? "" : ": " + why_none_);
   }
 
   const Cudnn& library_;
-  Device& device_;
-  ConvolutionShape shape_;
   CudnnHandleOwner handle_;  // of which the descriptors below are
   CudnnConvolutionGraph graph_;
   /// In the order in which they are asked: by the shape, by a finer model, and what always works.
@@ -278,8 +238,7 @@ class CudnnGraphConvolution : public Convolution {
   bool gathered_ = false;
   int left_out_ = 0;
   std::string why_none_;
-  std::vector<Tensors> sets_;
-  std::unique_ptr<Buffer> workspace_;
+  std::vector<std::optional<CudnnDescriptor>> packs_;  // of each set and the workspace
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "harness/device/cuda/cudnn_library.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -21,22 +22,14 @@ int newest_cudnn(int compute_capability) {
 }
 
 Cudnn load_cudnn(int compute_capability) {
-  const SharedLibrary file = [&] {
-    try {
-      return SharedLibrary::open(by_version({"cuDNN", "LAUNCHGAP_CUDNN", {}, {}},
-                                            {{8, "libcudnn.so.8"}, {9, "libcudnn.so.9"}},
-                                            newest_cudnn(compute_capability),
-                                            "libcudnn.so"));
-    } catch (const Error& error) {
-      throw Unsupported(
-          "{}. Without it nothing is convolved on this GPU; scripts/setup --with-cuda brings it",
-          error.what());
-    }
-  }();
+  const SharedLibrary file = SharedLibrary::open(
+      by_version({"cuDNN", "LAUNCHGAP_CUDNN", {}, {}},
+                 {{8, "libcudnn.so.8"}, {9, "libcudnn.so.9"}},
+                 newest_cudnn(compute_capability),
+                 "libcudnn.so"),
+      "Without it nothing is convolved on this GPU; scripts/setup --with-cuda brings it");
   Cudnn library;
-#define LAUNCHGAP_LOAD(name, required, ...)                                                \
-  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) \
-                                                                     : file.find(#name));
+#define LAUNCHGAP_LOAD(name, required, ...) file.take(library.name, #name, required);
   LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_LOAD)
   LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
@@ -80,6 +73,32 @@ abi::CudnnDataType cudnn_compute_type(const ProductType& type) {
       break;
   }
   return type.fast_accumulation ? abi::kCudnnFastFloatForFp8 : abi::kCudnnFloat;
+}
+
+void CudnnConvolutionBase::add_tensors(const Buffer& first, const Buffer& second) {
+  sets_.push_back({first.address(), second.address(), device_.allocate(shape_.result_bytes())});
+  const std::unique_ptr<Stream> stream = device_.create_stream();
+  stream->fill_bytes(sets_.back().result->address(),
+                     kernels::unwritten_byte(shape_.type.c),
+                     shape_.result_bytes());
+  stream->wait();
+}
+
+void CudnnConvolutionBase::read_output(std::size_t set, void* output) {
+  device_.check();
+  device_.read(*sets_.at(set).result, 0, output, shape_.result_bytes());
+}
+
+std::size_t CudnnConvolutionBase::most_workspace(std::size_t allowed) const {
+  return std::min(allowed, device_.free_memory_bytes() / 10 * 9 + held_bytes());
+}
+
+bool CudnnConvolutionBase::hold_workspace(std::size_t bytes) {
+  if (bytes <= held_bytes()) return false;
+  device_.check();  // what was enqueued may use the one that goes
+  workspace_.reset();
+  workspace_ = device_.allocate(bytes);
+  return true;
 }
 
 std::unique_ptr<Convolution> cudnn_convolution(Device& device,

@@ -1,10 +1,15 @@
 // cuDNN as it was loaded: what its legacy and its graph interface share.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <string_view>
+#include <vector>
 
+#include "harness/device/convolution.h"
 #include "harness/device/cuda/abi/cudnn.h"
 #include "harness/device/cuda/abi/cudnn_backend.h"
+#include "harness/device/device.h"
 #include "harness/device/facts.h"
 #include "harness/device/product_type.h"
 
@@ -24,6 +29,44 @@ struct Cudnn : abi::CudnnFunctions, abi::CudnnBackendFunctions {
 };
 
 #define LAUNCHGAP_CHECK_CUDNN(library, call) (library).check((library).call, #call)
+
+/// What convolutions by both interfaces have: tensors, which cuDNN reads where they are, and a
+/// workspace.
+class CudnnConvolutionBase : public Convolution {
+ public:
+  CudnnConvolutionBase(Device& device, const ConvolutionShape& shape)
+      : device_(device), shape_(shape) {}
+  void add_tensors(const Buffer& first, const Buffer& second) override;
+  void update_tensors(std::size_t) override {}
+  void read_output(std::size_t set, void* output) override;
+
+ protected:
+  struct Tensors {
+    const void* first;
+    const void* second;
+    std::unique_ptr<Buffer> result;
+  };
+  /// Within which an algorithm is taken without being asked for by select(): the choice depends on
+  /// it, so it is fixed and documented.
+  static constexpr std::size_t kDefaultWorkspaceBytes = std::size_t{1} << 30;
+
+  /// As much as is allowed, and the device has.
+  std::size_t most_workspace(std::size_t allowed) const;
+  /// Whether the workspace is another one now.
+  bool hold_workspace(std::size_t bytes);
+  void* workspace() const { return workspace_ ? workspace_->address() : nullptr; }
+  const char* layout() const { return shape_.layout == TensorLayout::nhwc ? "NHWC" : "NCHW"; }
+  static std::size_t whole_mib(std::size_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
+
+  Device& device_;
+  ConvolutionShape shape_;
+  std::vector<Tensors> sets_;
+
+ private:
+  std::size_t held_bytes() const { return workspace_ ? workspace_->bytes() : 0; }
+
+  std::unique_ptr<Buffer> workspace_;
+};
 
 /// In which type cuDNN multiplies and sums.
 abi::CudnnDataType cudnn_compute_type(const ProductType& type);

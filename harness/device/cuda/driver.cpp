@@ -13,9 +13,7 @@ const Driver& Driver::get() {
     const SharedLibrary file = SharedLibrary::open(
         {"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}, /*loader_alone=*/true});
     Driver loaded;
-#define LAUNCHGAP_LOAD(name, required, ...)                                              \
-  loaded.name = reinterpret_cast<decltype(loaded.name)>((required) ? file.require(#name) \
-                                                                   : file.find(#name));
+#define LAUNCHGAP_LOAD(name, required, ...) file.take(loaded.name, #name, required);
     LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     loaded.facts = file.facts();

@@ -41,20 +41,12 @@ struct Nccl : abi::NcclFunctions {
 
  private:
   static Nccl load() {
-    const SharedLibrary file = [] {
-      try {
-        return SharedLibrary::open({"NCCL", "LAUNCHGAP_NCCL", {"libnccl.so.2"}, {"libnccl.so"}});
-      } catch (const Error& error) {
-        throw Unsupported(
-            "{}. Without it GPUs compute no sum together; `pip install nvidia-nccl-cu13` (or "
-            "-cu12) brings it",
-            error.what());
-      }
-    }();
+    const SharedLibrary file = SharedLibrary::open(
+        {"NCCL", "LAUNCHGAP_NCCL", {"libnccl.so.2"}, {"libnccl.so"}},
+        "Without it GPUs compute no sum together; `pip install nvidia-nccl-cu13` (or -cu12) brings "
+        "it");
     Nccl library;
-#define LAUNCHGAP_LOAD(name, required, ...)                                                \
-  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) \
-                                                                     : file.find(#name));
+#define LAUNCHGAP_LOAD(name, required, ...) file.take(library.name, #name, required);
     LAUNCHGAP_NCCL_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     library.facts = file.facts();

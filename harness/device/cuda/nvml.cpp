@@ -196,9 +196,7 @@ const Nvml& Nvml::get() {
     const SharedLibrary file = SharedLibrary::open(
         {"NVML", "LAUNCHGAP_LIBNVML", {"libnvidia-ml.so.1"}, {}, /*loader_alone=*/true});
     Nvml functions;
-#define LAUNCHGAP_LOAD(name, required, ...)                                                    \
-  functions.name = reinterpret_cast<decltype(functions.name)>((required) ? file.require(#name) \
-                                                                         : file.find(#name));
+#define LAUNCHGAP_LOAD(name, required, ...) file.take(functions.name, #name, required);
     LAUNCHGAP_NVML_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     functions.facts = file.facts();

@@ -66,10 +66,9 @@ struct OpenBlas {
     const SharedLibrary file = SharedLibrary::open(
         {"OpenBLAS", "LAUNCHGAP_OPENBLAS", {"libopenblas.so.0", "libopenblas.so"}, {}});
     OpenBlas library;
-    library.sgemm = reinterpret_cast<decltype(sgemm)>(file.require("cblas_sgemm"));
-    library.dgemm = reinterpret_cast<decltype(dgemm)>(file.require("cblas_dgemm"));
-    library.set_num_threads =
-        reinterpret_cast<decltype(set_num_threads)>(file.require("openblas_set_num_threads"));
+    file.take(library.sgemm, "cblas_sgemm", true);
+    file.take(library.dgemm, "cblas_dgemm", true);
+    file.take(library.set_num_threads, "openblas_set_num_threads", true);
     const auto config = reinterpret_cast<const char* (*)()>(file.require("openblas_get_config"));
     const auto core = reinterpret_cast<const char* (*)()>(file.require("openblas_get_corename"));
     LoadedLibrary facts = file.facts();
