@@ -2,6 +2,7 @@
 // which of its candidates is right and the fastest.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,7 +17,7 @@
 
 namespace launchgap {
 
-class ConvolutionChoosing {
+class ConvolutionChoosing : public Case {
  public:
   /// Has the library select 20 times in each way that it has, verifies everything that it offers,
   /// and times what is right. Throws Unsupported where it cannot select from the shape, and
@@ -26,22 +27,35 @@ class ConvolutionChoosing {
                       const ConvolutionShape& shape,
                       std::string_view interface = {});
 
-  /// Places of candidates: what most selections from the shape have first, what most of those have
-  /// that run what there is (absent where the library has none), and the best by its median.
-  std::size_t selected() const { return selected_; }
-  std::optional<std::size_t> found() const { return found_; }
-  std::size_t best() const { return best_; }
-
-  /// What a candidate's convolution takes, in ns.
-  double time(std::size_t candidate);
-  int operations_per_sample() const { return operations_; }
-  /// The last result of what was timed.
-  void verify_timed_work();
+  int operations_per_sample() const override { return operations_; }
+  void verify_timed_work() override;
   /// Of each candidate, then of each that a selection had first.
-  const std::vector<Choice>& choices() const { return choices_; }
-  std::string method() const;
+  std::vector<Choice> choices() const override { return choices_; }
+  std::string method() const override;
+
+ protected:
+  using Place = std::optional<std::size_t>;  // of a candidate
+  /// What most selections from the shape have first, what most of those have that run what there is
+  /// (absent where the library has none), and the best by its median.
+  Place selected() const { return selected_; }
+  Place found() const { return found_; }
+  Place best() const { return best_; }
+
+  /// What the convolution of each of these takes, in ns, one right after the other, each time in
+  /// another order; Block::kMissing of one that is absent.
+  template <std::size_t kCount>
+  std::array<double, kCount> times_of(const Place (&candidates)[kCount]) {
+    std::array<double, kCount> ns;
+    ns.fill(Block::kMissing);
+    turns_.take(static_cast<int>(kCount), [&](int way) {
+      const auto i = static_cast<std::size_t>(way);
+      if (candidates[i]) ns[i] = time(*candidates[i]);
+    });
+    return ns;
+  }
 
  private:
+  double time(std::size_t candidate);
   InputSeeds seeds(kernels::Distribution distribution, std::size_t set, std::uint64_t step) const;
   void fill_operands(kernels::Distribution distribution, std::size_t set, std::uint64_t step);
   void enqueue();
@@ -65,8 +79,9 @@ class ConvolutionChoosing {
   std::vector<Choice> choices_;
   std::vector<unsigned char> result_;
   std::size_t selected_ = 0, best_ = 0;
-  std::optional<std::size_t> found_;
+  Place found_;
   int operations_ = 1;
+  Turns turns_;
 };
 
 }  // namespace launchgap

@@ -1,36 +1,21 @@
 // What the first engine of cuDNN's graph interface costs against the best of what it offers, by our
 // own medians, and how often its heuristics offer another one first.
-#include "benchmarks/choosing.h"
 #include "benchmarks/convolution_choosing.h"
 #include "benchmarks/products.h"
 
 namespace launchgap {
 namespace {
 
-class ConvolutionEngines : public Case {
+class ConvolutionEngines : public ConvolutionChoosing {
  public:
   explicit ConvolutionEngines(const CaseContext& context)
-      : choosing_(context, convolution_of(context.name), "graph") {}
+      : ConvolutionChoosing(context, convolution_of(context.name), "graph") {}
 
-  /// Both, one right after the other, each time in another order.
   void sample(Block& block) override {
     const std::int64_t begin = now_ns();
-    double ns[kWays] = {};
-    turns_.take(kWays, [&](int way) {
-      ns[way] = choosing_.time(way == kSelected ? choosing_.selected() : choosing_.best());
-    });
-    block.keep(begin, ns[kSelected], ns[kBest], ns[kSelected] / ns[kBest]);
+    const auto [selected_ns, best_ns] = times_of({selected(), best()});
+    block.keep(begin, selected_ns, best_ns, selected_ns / best_ns);
   }
-  int operations_per_sample() const override { return choosing_.operations_per_sample(); }
-  void verify_timed_work() override { choosing_.verify_timed_work(); }
-  std::vector<Choice> choices() const override { return choosing_.choices(); }
-  std::string method() const override { return choosing_.method(); }
-
- private:
-  enum Way { kSelected, kBest, kWays };
-
-  ConvolutionChoosing choosing_;
-  Turns turns_;
 };
 
 const Registration convolution_engines =

@@ -52,7 +52,7 @@ const Registration convolution_graph =
         .traced_as(TracedAs::gated_work)
         .makes([](const CaseContext& context) {
           return timed_convolution(
-              context, convolution_of(context.name), {.cache = "warm", .interface = "graph"});
+              context, convolution_of(context.name), {.cache = "warm", .by = "graph"});
         });
 
 }  // namespace

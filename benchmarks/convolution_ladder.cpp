@@ -54,7 +54,7 @@ const Registration convolution_ladder =
         })
         .traced_as(TracedAs::gated_work)
         .makes([](const CaseContext& context) {
-          ConvolutionOptions options;
+          OperationOptions options;
           if (context.name.at("rung") != kLibraryRung) options.rung = context.name.at("rung");
           return timed_convolution(context, ladder_shape(context.name), options);
         });

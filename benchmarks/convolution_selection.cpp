@@ -2,7 +2,6 @@
 // its selections cost against the best of what it offers, by our own medians.
 #include <vector>
 
-#include "benchmarks/choosing.h"
 #include "benchmarks/convolution_choosing.h"
 #include "benchmarks/products.h"
 #include "harness/summary/adviser.h"
@@ -10,40 +9,16 @@
 namespace launchgap {
 namespace {
 
-class ConvolutionSelection : public Case {
+class ConvolutionSelection : public ConvolutionChoosing {
  public:
   explicit ConvolutionSelection(const CaseContext& context)
-      : choosing_(context, convolution_of(context.name)) {}
+      : ConvolutionChoosing(context, convolution_of(context.name)) {}
 
-  /// All ways, one right after the other, each time in another order.
   void sample(Block& block) override {
     const std::int64_t begin = now_ns();
-    double ns[kWays] = {};
-    turns_.take(kWays, [&](int way) { ns[way] = time(static_cast<Way>(way)); });
-    block.keep(begin,
-               ns[kSelected],
-               ns[kFound],
-               ns[kBest],
-               ns[kSelected] / ns[kBest],
-               ns[kFound] / ns[kBest]);
+    const auto [selected_ns, found_ns, best_ns] = times_of({selected(), found(), best()});
+    block.keep(begin, selected_ns, found_ns, best_ns, selected_ns / best_ns, found_ns / best_ns);
   }
-  int operations_per_sample() const override { return choosing_.operations_per_sample(); }
-  void verify_timed_work() override { choosing_.verify_timed_work(); }
-  std::vector<Choice> choices() const override { return choosing_.choices(); }
-  std::string method() const override { return choosing_.method(); }
-
- private:
-  enum Way { kSelected, kFound, kBest, kWays };
-
-  double time(Way way) {
-    if (way == kFound && !choosing_.found()) return Block::kMissing;
-    return choosing_.time(way == kSelected ? choosing_.selected()
-                          : way == kFound  ? *choosing_.found()
-                                           : choosing_.best());
-  }
-
-  ConvolutionChoosing choosing_;
-  Turns turns_;
 };
 
 void advise_on_selection(Adviser& adviser) {

@@ -14,8 +14,8 @@
 
 #include "benchmarks/launching.h"
 #include "benchmarks/long_kernel.h"
+#include "benchmarks/products.h"
 #include "benchmarks/repeater.h"
-#include "benchmarks/small_library_work.h"
 #include "benchmarks/team.h"
 #include "harness/core/errors.h"
 #include "harness/measure/cpu_counters.h"
@@ -223,9 +223,9 @@ class Between : public Interference {
 };
 
 /// Of a library, into the stream that is launched into, and waited for.
-std::unique_ptr<Interference> library_work(std::unique_ptr<SmallLibraryWork> made, Stream& stream) {
+std::unique_ptr<Interference> library_work(std::unique_ptr<Operation> made, Stream& stream) {
   return std::make_unique<Between>([work = std::shared_ptr(std::move(made)), &stream] {
-    work->enqueue();
+    work->enqueue_next();
     stream.wait();
   });
 }

@@ -1,7 +1,7 @@
 // What the launches inside a library's call cost, compared with one of our own: the smallest work
 // that the library takes, so that its call is what is measured.
 #include "benchmarks/launching.h"
-#include "benchmarks/small_library_work.h"
+#include "benchmarks/products.h"
 #include "harness/summary/adviser.h"
 
 namespace launchgap {
@@ -13,7 +13,7 @@ class LibraryCall : public Case {
       : stream_(context.device.create_stream()), work_(make(context, *stream_)) {}
   void sample(Block& block) override {
     sample_idle(
-        block, [this] { work_->enqueue(); }, [this] { stream_->wait(); });
+        block, [this] { work_->enqueue_next(); }, [this] { stream_->wait(); });
   }
   int warm_up_samples() const override { return 20; }
   std::string method() const override { return work_->method(); }
@@ -21,7 +21,7 @@ class LibraryCall : public Case {
 
  private:
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<SmallLibraryWork> work_;
+  std::unique_ptr<Operation> work_;
 };
 
 std::unique_ptr<Case> make_library_call(const CaseContext& context) {

@@ -52,7 +52,7 @@ const Registration matmul_ladder =
         })
         .traced_as(TracedAs::gated_work)
         .makes([](const CaseContext& context) {
-          ProductOptions options;
+          OperationOptions options;
           if (context.name.at("rung") != kLibraryRung) options.rung = context.name.at("rung");
           return timed_product(context, rung_shape(context.name), options);
         });

@@ -32,7 +32,7 @@ class Product : public Operation {
           Stream& stream,
           std::uint64_t seed,
           const MatmulShape& shape,
-          const ProductOptions& options)
+          const OperationOptions& options)
       : device_(device),
         stream_(stream),
         seed_(seed),
@@ -102,7 +102,7 @@ class PreparedConvolution : public Operation {
                       Stream& stream,
                       std::uint64_t seed,
                       const ConvolutionShape& shape,
-                      const ConvolutionOptions& options)
+                      const OperationOptions& options)
       : device_(device),
         stream_(stream),
         seed_(seed),
@@ -111,7 +111,7 @@ class PreparedConvolution : public Operation {
             operand_sets(device,
                          options.cache,
                          shape.first_bytes() + shape.second_bytes() + shape.result_bytes()))),
-        convolution_(options.rung.empty() ? device.convolution(stream, shape, options.interface)
+        convolution_(options.rung.empty() ? device.convolution(stream, shape, options.by)
                                           : rung_convolution(device, stream, shape, options.rung)),
         rounds_(convolution_->rounds_integers()),
         step_(rounds_ ? 1 : exact_step(shape)) {
@@ -211,7 +211,7 @@ std::unique_ptr<Operation> make_product(Device& device,
                                         Stream& stream,
                                         std::uint64_t seed,
                                         const MatmulShape& shape,
-                                        const ProductOptions& options) {
+                                        const OperationOptions& options) {
   return std::make_unique<Product>(device, stream, seed, shape, options);
 }
 
@@ -219,8 +219,22 @@ std::unique_ptr<Operation> make_convolution(Device& device,
                                             Stream& stream,
                                             std::uint64_t seed,
                                             const ConvolutionShape& shape,
-                                            const ConvolutionOptions& options) {
+                                            const OperationOptions& options) {
   return std::make_unique<PreparedConvolution>(device, stream, seed, shape, options);
+}
+
+std::unique_ptr<Operation> small_product(const CaseContext& context, Stream& stream) {
+  auto made = make_product(context.device, stream, context.seed, MatmulShape::square(64, kFp32));
+  made->prepare(stream, Distribution::small_integer);
+  return made;
+}
+
+std::unique_ptr<Operation> small_convolution(const CaseContext& context, Stream& stream) {
+  constexpr ConvolutionShape kSmall{
+      .n = 1, .c = 8, .h = 8, .w = 8, .k = 8, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1};
+  auto made = make_convolution(context.device, stream, context.seed, kSmall);
+  made->prepare(stream, Distribution::small_integer);
+  return made;
 }
 
 TimedProduct::TimedProduct(Device& device,
@@ -249,7 +263,7 @@ std::string TimedProduct::method() const {
 
 std::unique_ptr<Case> timed_product(const CaseContext& context,
                                     const MatmulShape& shape,
-                                    const ProductOptions& options,
+                                    const OperationOptions& options,
                                     Distribution data) {
   std::unique_ptr<Stream> stream = context.device.create_stream();
   std::unique_ptr<Operation> product =
@@ -260,7 +274,7 @@ std::unique_ptr<Case> timed_product(const CaseContext& context,
 
 std::unique_ptr<Case> timed_convolution(const CaseContext& context,
                                         const ConvolutionShape& shape,
-                                        const ConvolutionOptions& options) {
+                                        const OperationOptions& options) {
   std::unique_ptr<Stream> stream = context.device.create_stream();
   std::unique_ptr<Operation> convolution =
       make_convolution(context.device, *stream, context.seed, shape, options);

@@ -36,28 +36,31 @@ class Operation {
   void prepare(Stream& stream, kernels::Distribution timed);
 };
 
-struct ProductOptions {
+struct OperationOptions {
   std::string cache = "warm";  // of the axis `cache`
-  std::string by = {};         // of the axis `library`; empty: the usual one
-  std::string rung = {};       // of the ladder, in place of a library
-};
-
-struct ConvolutionOptions {
-  std::string cache = "warm";  // of the axis `cache`
-  std::string interface = {};  // as Device::convolution() takes it; empty: the usual one
-  std::string rung = {};       // of the ladder, in place of a library
+  /// Which library multiplies, as Device::matmul() takes it, or by which interface one convolves,
+  /// as Device::convolution() does; empty: the usual one.
+  std::string by = {};
+  std::string rung = {};  // of the ladder, in place of a library
 };
 
 std::unique_ptr<Operation> make_product(Device& device,
                                         Stream& stream,
                                         std::uint64_t seed,
                                         const MatmulShape& shape,
-                                        const ProductOptions& options = {});
+                                        const OperationOptions& options = {});
 std::unique_ptr<Operation> make_convolution(Device& device,
                                             Stream& stream,
                                             std::uint64_t seed,
                                             const ConvolutionShape& shape,
-                                            const ConvolutionOptions& options = {});
+                                            const OperationOptions& options = {});
+
+/// The smallest work that the device's libraries take, so that the library's call is what costs,
+/// verified: a product of matrices of 64 x 64, and a convolution of an image of 8 channels of 8 x 8
+/// with filters of 3 x 3, both FP32. They throw Unsupported where the device has no library for it,
+/// and WrongResult.
+std::unique_ptr<Operation> small_product(const CaseContext& context, Stream& stream);
+std::unique_ptr<Operation> small_convolution(const CaseContext& context, Stream& stream);
 
 /// Times an operation: device_ns and tflops.
 class TimedProduct : public Case {
@@ -84,11 +87,11 @@ class TimedProduct : public Case {
 /// A whole case of a product, or of a convolution.
 std::unique_ptr<Case> timed_product(const CaseContext& context,
                                     const MatmulShape& shape,
-                                    const ProductOptions& options = {},
+                                    const OperationOptions& options = {},
                                     kernels::Distribution data = kernels::Distribution::uniform);
 std::unique_ptr<Case> timed_convolution(const CaseContext& context,
                                         const ConvolutionShape& shape,
-                                        const ConvolutionOptions& options = {});
+                                        const OperationOptions& options = {});
 
 /// What a case with the axes `shape`, `direction`, `type` and, where it has it, `layout` computes.
 /// Throws Error.
