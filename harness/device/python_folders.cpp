@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/text.h"
+
 namespace launchgap {
 namespace fs = std::filesystem;
 
@@ -130,10 +132,7 @@ void choose(const SystemFiles& system,
 
 /// The value of "key = value" in a venv's pyvenv.cfg.
 std::string setting(const std::string& text, std::string_view key) {
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string_view line : parts_of(text, "\n")) {
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos) continue;
     std::string_view name = line.substr(0, equals), value = line.substr(equals + 1);
@@ -166,11 +165,8 @@ class Folders {
     for (const std::string& entry : system_.entries(folder)) {
       if (!entry.ends_with(".pth") || entry.starts_with('.')) continue;
       const std::string text = system_.read(folder + "/" + entry, 64 << 10).value_or("");
-      for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        std::string line = text.substr(begin, end - begin);
-        begin = end + 1;
-        while (line.ends_with('\r') || line.ends_with(' ')) line.pop_back();
+      for (std::string_view line : parts_of(text, "\n")) {
+        while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
         // Lines with code are run by Python, and not here.
         if (line.empty() || line.size() > 4096 || line.starts_with('#') ||
             line.starts_with("import ") || line.starts_with("import\t")) {

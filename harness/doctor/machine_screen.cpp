@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/text.h"
-#include "harness/doctor/compatibility/compatibility.h"
+#include "harness/doctor/compatibility/installation.h"
 #include "harness/doctor/rules/diagnose.h"
 #include "harness/record/finding_json.h"
 
@@ -24,15 +24,8 @@ std::string work_text(const JoinedGpu& gpu, std::string_view name) {
 }
 
 std::string capability_text(const JoinedGpu& gpu) {
-  if (gpu.capability) return fmt::format("{}.{}", *gpu.capability / 10, *gpu.capability % 10);
-  const auto known = gpu.on_pci ? find_gpu_by_pci(gpu.on_pci->device_id) : std::nullopt;
-  return known ? known->capability.text() : "–";
-}
-
-std::string name_text(const JoinedGpu& gpu) {
-  if (!gpu.name.empty()) return gpu.name;
-  const auto known = gpu.on_pci ? find_gpu_by_pci(gpu.on_pci->device_id) : std::nullopt;
-  return known ? known->name : "NVIDIA GPU";
+  const auto capability = capability_of(gpu);
+  return capability ? capability->text() : "–";
 }
 
 std::string memory_text(const JoinedGpu& gpu) {
@@ -51,7 +44,7 @@ std::string gpu_table(const MachineFacts& facts) {
   std::vector<std::vector<std::string>> rows = {
       {"GPU", "index", "capability", "PCI", "kernels", "matmul", "convolution", "free memory"}};
   for (const JoinedGpu& gpu : facts.gpus) {
-    rows.push_back({name_text(gpu),
+    rows.push_back({name_of_gpu(gpu),
                     gpu.in_driver && !gpu.hidden ? std::to_string(gpu.in_driver->index) : "–",
                     capability_text(gpu),
                     gpu.pci.empty() ? gpu.uuid : gpu.pci,
@@ -182,7 +175,7 @@ Json to_json(const MachineFacts& facts, const std::vector<Finding>& findings) {
   }
   json["gpus"] = Json::array();
   for (const JoinedGpu& gpu : facts.gpus) {
-    Json entry = {{"name", name_text(gpu)},
+    Json entry = {{"name", name_of_gpu(gpu)},
                   {"pci", gpu.pci},
                   {"uuid", gpu.uuid},
                   {"usable", is_usable(gpu, findings)},
@@ -193,9 +186,7 @@ Json to_json(const MachineFacts& facts, const std::vector<Finding>& findings) {
     if (gpu.node)
       entry["node"] = {
           {"path", gpu.node->path}, {"mode", gpu.node->mode}, {"open_error", gpu.node->open_error}};
-    if (gpu.capability)
-      entry["compute_capability"] =
-          fmt::format("{}.{}", *gpu.capability / 10, *gpu.capability % 10);
+    if (gpu.capability) entry["compute_capability"] = capability_text(gpu);
     if (!gpu.locked.empty()) entry["locked"] = gpu.locked;
     if (gpu.proof) {
       entry["proof"] = Json::array();

@@ -130,14 +130,8 @@ class Import {
   std::vector<std::string> run() {
     make_import_folder(request_.output);
     try {
-      session_.session_id = fmt::format("recorded-{}", digest_of_files(request_.files));
-      session_.begin_utc = utc_now();
-      session_.command_line = request_.command_line;
-      session_.profile = Profile::full;
+      session_ = session_of_import(request_, "recorded", kRecordedText);
       session_.tracing = {kRecordedText, ""};
-      session_.launchgap_version = kVersion;
-      session_.build = {kBuildType, kCompiler, kGitRevision};
-      session_.host.node = kRecordedText;
       if (request_.host) session_.host = *request_.host;
       if (!request_.costs.empty()) session_.recording_costs = request_.costs;
       for (const fs::path& file : request_.files) take(read_recording(file));
@@ -482,6 +476,22 @@ class Import {
 };
 
 }  // namespace
+
+SessionRecord session_of_import(const ImportRequest& request,
+                                std::string_view kind,
+                                std::string_view from) {
+  SessionRecord session;
+  session.session_id = fmt::format("{}-{}", kind, digest_of_files(request.files));
+  session.begin_utc = utc_now();
+  session.command_line = request.command_line;
+  session.profile = Profile::full;
+  session.tracing = {text_of(TraceState::off), ""};
+  session.launchgap_version = kVersion;
+  session.build = {kBuildType, kCompiler, kGitRevision};
+  session.host.node = from;
+  session.runs = 1;
+  return session;
+}
 
 std::vector<std::string> import_recordings(const ImportRequest& request) {
   return Import(request).run();

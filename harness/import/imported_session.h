@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/core/errors.h"
@@ -27,6 +28,12 @@ struct ImportRequest {
   bool skips_empty = false;             // a file without calls is a remark, and no error
   std::vector<std::string> benchmarks;  // of launchgap: what a table of published values may name
 };
+
+/// What the sessions of all imports begin with: `kind` begins the id, and `from` is in place of a
+/// node's name.
+SessionRecord session_of_import(const ImportRequest& request,
+                                std::string_view kind,
+                                std::string_view from);
 
 /// Reads all files, and then writes session.json and records. Returns what a reader should know,
 /// one line each. Throws Error that names the file which cannot be read, and UsageError for a place

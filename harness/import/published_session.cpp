@@ -6,13 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/build_info.h"
 #include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
-#include "harness/core/plan.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
-#include "harness/core/trace_state.h"
 #include "harness/import/import_folder.h"
 #include "harness/import/published_table.h"
 #include "harness/record/session_record.h"
@@ -47,17 +44,8 @@ std::string gpus_text(const std::vector<DeviceFacts>& devices) {
 class PublishedSession {
  public:
   PublishedSession(const ImportRequest& request, const PublishedTables& tables)
-      : folder_(request.output) {
-    session_.session_id = fmt::format("published-{}", digest_of_files(request.files));
+      : folder_(request.output), session_(session_of_import(request, "published", kPublished)) {
     session_.source = std::string(kPublished);
-    session_.begin_utc = utc_now();
-    session_.command_line = request.command_line;
-    session_.profile = Profile::full;
-    session_.tracing = {text_of(TraceState::off), ""};
-    session_.launchgap_version = kVersion;
-    session_.build = {kBuildType, kCompiler, kGitRevision};
-    session_.host.node = std::string(kPublished);
-    session_.runs = 1;
     fs::create_directories(folder_ / "published");
     session_.published.emplace();
     for (const auto& [gpu, families] : tables.gpus()) add(gpu, families);

@@ -4,10 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/build_info.h"
 #include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
-#include "harness/core/plan.h"
 #include "harness/core/text.h"
 #include "harness/import/import_folder.h"
 #include "harness/import/tuner_cache.h"
@@ -32,17 +30,9 @@ void write_times(const fs::path& file, const TunerCache& cache) {
 
 class TunerSession {
  public:
-  explicit TunerSession(const ImportRequest& request) : request_(request) {
-    session_.session_id = fmt::format("tuned-{}", digest_of_files(request.files));
+  explicit TunerSession(const ImportRequest& request)
+      : request_(request), session_(session_of_import(request, "tuned", kPublished)) {
     session_.source = std::string(kPublished);
-    session_.begin_utc = utc_now();
-    session_.command_line = request.command_line;
-    session_.profile = Profile::full;
-    session_.tracing = {"off", ""};
-    session_.launchgap_version = kVersion;
-    session_.build = {kBuildType, kCompiler, kGitRevision};
-    session_.host.node = std::string(kPublished);
-    session_.runs = 1;
     session_.tuned.emplace();
     fs::create_directories(request.output / "tuning");
   }

@@ -11,6 +11,7 @@
 #include "harness/core/environment_variables.h"
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
+#include "harness/core/system_files.h"
 #include "harness/run/devices.h"
 #include "harness/run/process.h"
 
@@ -61,18 +62,14 @@ Variables environment_of_libraries() {
                                             "LAUNCHGAP_KERNELS",
                                             "LAUNCHGAP_WARM_UP",
                                             "LAUNCHGAP_DELAY_NS"};
-  Variables found;
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string_view text = *variable;
-    const std::string_view name = text.substr(0, text.find('='));
-    const bool chosen_by_parent = name == "CUDA_VISIBLE_DEVICES";
-    if (!chosen_by_parent && std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
-          return name.starts_with(prefix);
-        })) {
-      found[std::string(name)] = text.substr(std::min(text.size(), name.size() + 1));
-    }
-  }
-  return found;
+  Variables variables = own_environment();
+  std::erase_if(variables, [&](const auto& variable) {
+    const std::string& name = variable.first;
+    return name == "CUDA_VISIBLE_DEVICES" ||  // which the parent chose
+           std::ranges::none_of(kPrefixes,
+                                [&](std::string_view prefix) { return name.starts_with(prefix); });
+  });
+  return variables;
 }
 
 Variables environment_to_compare(const Variables& of_libraries) {

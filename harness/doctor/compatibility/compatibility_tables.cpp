@@ -163,11 +163,8 @@ BuildCode device_code(const CsvRow& row) {
     code.at_least = row.as_capability("compute_capabilities", cell.substr(2));
     cell = {};
   }
-  while (!cell.empty()) {
-    const std::size_t end = std::min(cell.find(' '), cell.size());
-    code.machine_code.push_back(row.as_capability("compute_capabilities", cell.substr(0, end)));
-    cell.remove_prefix(std::min(end + 1, cell.size()));
-  }
+  for (const std::string_view part : parts_of(cell, " "))
+    code.machine_code.push_back(row.as_capability("compute_capabilities", part));
   const std::string& ptx = row.maybe_text("ptx");
   if (ptx.empty()) return code;
   code.ptx = ptx == "none" ? Ptx::none : Ptx::some;

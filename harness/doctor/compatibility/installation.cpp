@@ -26,6 +26,8 @@ std::vector<std::string> sonames_in_reach(const MachineFacts& facts, const Syste
   return {names.begin(), names.end()};
 }
 
+}  // namespace
+
 std::optional<Capability> capability_of(const JoinedGpu& gpu) {
   if (gpu.capability) return Capability{*gpu.capability / 10, *gpu.capability % 10};
   const auto known = gpu.on_pci ? find_gpu_by_pci(gpu.on_pci->device_id) : std::nullopt;
@@ -37,8 +39,6 @@ std::string name_of_gpu(const JoinedGpu& gpu) {
   const auto known = gpu.on_pci ? find_gpu_by_pci(gpu.on_pci->device_id) : std::nullopt;
   return known ? known->name : "NVIDIA GPU";
 }
-
-}  // namespace
 
 Installation installation_of(const MachineFacts& facts,
                              const ActivePython& python,

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/device/python_folders.h"
 
 extern char** environ;
@@ -75,12 +76,10 @@ std::string found_in(const SystemFiles& system,
                      const std::regex& pattern) {
   constexpr std::size_t kLongestLine = 2000;
   const std::string text = system.read(file, kMaxMetadata).value_or("");
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
+  for (const std::string_view whole : parts_of(text, "\n")) {
     std::smatch match;
-    const std::string line = text.substr(begin, std::min(end - begin, kLongestLine));
+    const std::string line(whole.substr(0, kLongestLine));
     if (std::regex_search(line, match, pattern)) return match[1].matched ? match[1].str() : "none";
-    begin = end + 1;
   }
   return "";
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "harness/core/text.h"
 #include "harness/doctor/libraries/command_output.h"
 #include "harness/doctor/libraries/elf_file.h"
 
@@ -47,10 +48,7 @@ LoaderCache LoaderCache::of(const SystemFiles& system) {
 
 LoaderCache LoaderCache::parse(std::string_view text) {
   LoaderCache cache;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  for (const std::string_view line : parts_of(text, "\n")) {
     // "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/x86_64-linux-gnu/libcuda.so.1"
     const std::size_t name_end = line.find(" ("), arrow = line.find(") => ");
     if (!line.starts_with('\t') || name_end == std::string_view::npos ||

@@ -14,6 +14,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/number_text.h"
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/device/cuda/nvml_inventory.h"
 #include "harness/record/schema.h"
 
@@ -189,16 +190,13 @@ std::vector<Toolkit> toolkits_of(const SystemFiles& files, const Machine& machin
   }
   const auto path = machine.environment.find("PATH");
   const std::string folders = path == machine.environment.end() ? "" : path->second;
-  for (std::size_t begin = 0; begin < folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const fs::path nvcc = fs::path(folders.substr(begin, end - begin)) / "nvcc";
-    if (files.exists(nvcc)) {
-      std::error_code failed;
-      const fs::path real = fs::canonical(files.at(nvcc), failed);
-      add("nvcc of PATH", files.outside(real.parent_path().parent_path()));
-      break;
-    }
-    begin = end + 1;
+  for (const std::string_view folder : parts_of(folders, ":")) {
+    const fs::path nvcc = fs::path(folder) / "nvcc";
+    if (!files.exists(nvcc)) continue;
+    std::error_code failed;
+    const fs::path real = fs::canonical(files.at(nvcc), failed);
+    add("nvcc of PATH", files.outside(real.parent_path().parent_path()));
+    break;
   }
   if (files.exists("/usr/local/cuda")) add("/usr/local/cuda", "/usr/local/cuda");
   return found;
@@ -275,14 +273,9 @@ bool concerns_cuda(std::string_view variable) {
 }
 
 std::map<std::string, std::string> cuda_environment() {
-  std::map<std::string, std::string> found;
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string_view text = *variable;
-    const std::string_view name = text.substr(0, text.find('='));
-    if (concerns_cuda(name))
-      found[std::string(name)] = text.substr(std::min(text.size(), name.size() + 1));
-  }
-  return found;
+  std::map<std::string, std::string> variables = own_environment();
+  std::erase_if(variables, [](const auto& variable) { return !concerns_cuda(variable.first); });
+  return variables;
 }
 
 int open_error_of(const SystemFiles& files, const std::string& path) {

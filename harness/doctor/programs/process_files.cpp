@@ -17,6 +17,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/number_text.h"
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/doctor/libraries/elf_file.h"
 #include "harness/doctor/libraries/library_copies.h"
 
@@ -59,9 +60,7 @@ std::string_view next(std::string_view& text, char separator) {
 
 /// "S" of the line "State:\tS (sleeping)".
 std::optional<std::string> status_field(const std::string& status, std::string_view name) {
-  std::string_view left = status;
-  while (!left.empty()) {
-    std::string_view line = next(left, '\n');
+  for (std::string_view line : parts_of(status, "\n")) {
     if (!line.starts_with(name) || line.substr(name.size(), 1) != ":") continue;
     line.remove_prefix(name.size() + 1);
     while (line.starts_with('\t') || line.starts_with(' ')) line.remove_prefix(1);
