@@ -34,15 +34,8 @@ std::vector<std::string> layers(Profile profile, const DeviceFacts&) {
 }
 
 std::vector<std::string> batch_sizes(Profile profile, const DeviceFacts&) {
-  switch (profile) {
-    case Profile::quick:
-      return {"1", "8"};
-    case Profile::nightly:
-      return {"1", "32"};
-    case Profile::full:
-      return {"1", "8", "32"};
-  }
-  return {};
+  if (profile == Profile::full) return {"1", "8", "32"};
+  return {"1", profile == Profile::quick ? "8" : "32"};
 }
 
 constexpr std::uint64_t kLargestBatch = 1 << 16;

@@ -135,23 +135,9 @@ constexpr EnvironmentVariable kVariables[] = {
 }  // namespace
 
 std::string_view name_of(VariableUse use) {
-  switch (use) {
-    case library:
-      return "library";
-    case setting:
-      return "setting";
-    case search:
-      return "search";
-    case falsifies:
-      return "falsifies";
-    case set:
-      return "set";
-    case outside:
-      return "outside";
-    case test:
-      return "test";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {
+      "library", "setting", "search", "falsifies", "set", "outside", "test"};
+  return kNames[static_cast<std::size_t>(use)];
 }
 
 std::span<const EnvironmentVariable> environment_variables() {

@@ -11,15 +11,7 @@
 namespace launchgap {
 
 std::string_view name_of(Profile profile) {
-  switch (profile) {
-    case Profile::quick:
-      return "quick";
-    case Profile::nightly:
-      return "nightly";
-    case Profile::full:
-      return "full";
-  }
-  return "";
+  return profile_names()[static_cast<std::size_t>(profile)];
 }
 
 const std::vector<std::string>& profile_names() {
@@ -28,9 +20,8 @@ const std::vector<std::string>& profile_names() {
 }
 
 Profile parse_profile(std::string_view text) {
-  for (const Profile profile : {Profile::quick, Profile::nightly, Profile::full}) {
-    if (text == name_of(profile)) return profile;
-  }
+  const auto known = std::ranges::find(profile_names(), text);
+  if (known != profile_names().end()) return static_cast<Profile>(known - profile_names().begin());
   const std::string near = did_you_mean(text, profile_names());
   throw UsageError("there is no profile '{}'{}",
                    printable(text, 60),
@@ -38,15 +29,7 @@ Profile parse_profile(std::string_view text) {
 }
 
 int default_runs(Profile profile) {
-  switch (profile) {
-    case Profile::quick:
-      return 3;
-    case Profile::nightly:
-      return 10;
-    case Profile::full:
-      return 20;
-  }
-  return 1;
+  return profile == Profile::quick ? 3 : profile == Profile::nightly ? 10 : 20;
 }
 
 std::string_view name_of(Arm arm) {

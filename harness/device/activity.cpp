@@ -21,27 +21,16 @@ std::string demangled(const std::string& name) {
 }  // namespace
 
 const char* name_of(OverheadKind kind) {
-  switch (kind) {
-    case OverheadKind::other:
-      return "other";
-    case OverheadKind::compiler:
-      return "compiler";
-    case OverheadKind::buffer_flush:
-      return "buffer flush";
-    case OverheadKind::instrumentation:
-      return "instrumentation";
-    case OverheadKind::resource:
-      return "resource";
-    case OverheadKind::module_loading:
-      return "module loading";
-    case OverheadKind::lazy_function_loading:
-      return "lazy function loading";
-    case OverheadKind::command_buffer_full:
-      return "command buffer full";
-    case OverheadKind::buffer_request:
-      return "buffer request";
-  }
-  return "other";
+  constexpr const char* kNames[] = {"other",
+                                    "compiler",
+                                    "buffer flush",
+                                    "instrumentation",
+                                    "resource",
+                                    "module loading",
+                                    "lazy function loading",
+                                    "command buffer full",
+                                    "buffer request"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::uint32_t Trace::name_index(const char* name) {

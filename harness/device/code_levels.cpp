@@ -59,23 +59,14 @@ bool uses_avx(std::string_view library, std::string_view in_effect) {
 }  // namespace
 
 std::string_view name_of(Instructions instructions) {
-  switch (instructions) {
-    case sse3:
-      return "SSE3";
-    case sse41:
-      return "SSE4.1";
-    case sse42:
-      return "SSE4.2";
-    case avx:
-      return "AVX";
-    case avx_fma4:
-      return "AVX and FMA4";
-    case avx2:
-      return "AVX2 and FMA";
-    case avx512:
-      return "AVX-512 (F, CD, BW, DQ and VL)";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"SSE3",
+                                         "SSE4.1",
+                                         "SSE4.2",
+                                         "AVX",
+                                         "AVX and FMA4",
+                                         "AVX2 and FMA",
+                                         "AVX-512 (F, CD, BW, DQ and VL)"};
+  return kNames[static_cast<std::size_t>(instructions)];
 }
 
 bool cpu_has(Instructions instructions) {

@@ -33,27 +33,13 @@ bool is_letter(char c) {
 }  // namespace
 
 std::string_view name_of(ConvolutionDirection direction) {
-  switch (direction) {
-    case ConvolutionDirection::forward:
-      return "forward";
-    case ConvolutionDirection::data:
-      return "data";
-    case ConvolutionDirection::filter:
-      return "filter";
-  }
-  return "";
+  constexpr std::string_view kDirections[] = {"forward", "data", "filter"};
+  return kDirections[static_cast<std::size_t>(direction)];
 }
 
 std::string_view name_of(TensorLayout layout) {
-  switch (layout) {
-    case TensorLayout::any:
-      return "any";
-    case TensorLayout::nchw:
-      return "nchw";
-    case TensorLayout::nhwc:
-      return "nhwc";
-  }
-  return "";
+  constexpr std::string_view kLayouts[] = {"any", "nchw", "nhwc"};
+  return kLayouts[static_cast<std::size_t>(layout)];
 }
 
 std::size_t Convolution::select(Selection) {

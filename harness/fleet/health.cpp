@@ -87,17 +87,8 @@ std::string measured_text(const std::vector<GpuHealth>& gpus) {
 }  // namespace
 
 std::string_view name_of(HealthState state) {
-  switch (state) {
-    case HealthState::ok:
-      return "OK";
-    case HealthState::warning:
-      return "WARNING";
-    case HealthState::critical:
-      return "CRITICAL";
-    case HealthState::unknown:
-      return "UNKNOWN";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 std::optional<double> score_of(const GpuHealth& gpu,

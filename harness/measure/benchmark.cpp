@@ -53,15 +53,8 @@ std::size_t place_in(std::span<const std::string_view> list, std::string_view na
 }  // namespace
 
 std::string_view name_of(Headline::Of of) {
-  switch (of) {
-    case Headline::Of::median:
-      return "median";
-    case Headline::Of::one_in_1000:
-      return "one_in_1000";
-    case Headline::Of::best_median:
-      return "best_median";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"median", "one_in_1000", "best_median"};
+  return kNames[static_cast<std::size_t>(of)];
 }
 
 /// What a device measures on an axis: its own values, or the user's sizes.

@@ -1,6 +1,7 @@
 #include "harness/measure/exact_sums.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "harness/core/errors.h"
@@ -8,65 +9,29 @@
 namespace launchgap {
 namespace {
 
+/// Of the mantissa, or of an integer without its sign, by ElementType.
+constexpr int kBits[] = {24, 11, 8, 53, 7, 31, 4, 3};
+
+bool is_integer(ElementType type) {
+  return type == ElementType::int8 || type == ElementType::int32;
+}
+
+/// Up to which a type has all integers.
 long long largest_exact(ElementType type) {
-  switch (type) {
-    case ElementType::fp64:
-      return 1ll << 53;
-    case ElementType::int32:
-      return (1ll << 31) - 1;
-    case ElementType::fp32:
-      return 1 << 24;
-    case ElementType::fp16:
-      return 1 << 11;
-    case ElementType::bf16:
-      return 1 << 8;
-    case ElementType::int8:
-      return 127;
-    case ElementType::fp8_e4m3:
-      return 1 << 4;
-    case ElementType::fp8_e5m2:
-      return 1 << 3;
-  }
-  return 0;
+  return (1ll << kBits[static_cast<std::size_t>(type)]) - (is_integer(type) ? 1 : 0);
 }
 
 /// The type in which sums are kept.
 ElementType sum_type(Compute compute) {
-  switch (compute) {
-    case Compute::fp64:
-      return ElementType::fp64;
-    case Compute::fp16:
-      return ElementType::fp16;
-    case Compute::int32:
-      return ElementType::int32;
-    case Compute::fp32:
-    case Compute::fp32_pedantic:
-    case Compute::tf32:
-      return ElementType::fp32;
-  }
-  return ElementType::fp32;
+  return compute == Compute::fp64    ? ElementType::fp64
+         : compute == Compute::fp16  ? ElementType::fp16
+         : compute == Compute::int32 ? ElementType::int32
+                                     : ElementType::fp32;
 }
 
 /// The relative error of one rounding, at most.
 double unit(ElementType type) {
-  switch (type) {
-    case ElementType::fp64:
-      return 0x1p-53;
-    case ElementType::fp32:
-      return 0x1p-24;
-    case ElementType::fp16:
-      return 0x1p-11;
-    case ElementType::bf16:
-      return 0x1p-8;
-    case ElementType::fp8_e4m3:
-      return 0x1p-4;
-    case ElementType::fp8_e5m2:
-      return 0x1p-3;
-    case ElementType::int8:
-    case ElementType::int32:
-      return 0;
-  }
-  return 0;
+  return is_integer(type) ? 0 : std::ldexp(1, -kBits[static_cast<std::size_t>(type)]);
 }
 
 /// Sums in FP32 of FP32 products, whose errors are known well enough to tell other arithmetic.

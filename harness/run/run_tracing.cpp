@@ -14,15 +14,8 @@ std::uint64_t nanoseconds(std::int64_t duration) {
 }
 
 const char* name_of(activity::Domain domain) {
-  switch (domain) {
-    case activity::Domain::host:
-      return "host";
-    case activity::Domain::driver:
-      return "driver";
-    case activity::Domain::runtime:
-      return "runtime";
-  }
-  return "";
+  constexpr const char* kNames[] = {"host", "driver", "runtime"};
+  return kNames[static_cast<std::size_t>(domain)];
 }
 
 }  // namespace

@@ -151,15 +151,9 @@ class SharedBuffer : public Buffer {
 };
 
 unsigned schedule_of(WaitMode wait) {
-  switch (wait) {
-    case WaitMode::spin:
-      return abi::kScheduleSpin;
-    case WaitMode::yield:
-      return abi::kScheduleYield;
-    case WaitMode::block:
-      return abi::kScheduleBlockingSync;
-  }
-  return abi::kScheduleSpin;
+  constexpr unsigned kSchedules[] = {
+      abi::kScheduleSpin, abi::kScheduleYield, abi::kScheduleBlockingSync};
+  return kSchedules[static_cast<std::size_t>(wait)];
 }
 
 /// What the driver reads from the environment when it is initialised.

@@ -81,22 +81,9 @@ DirectionCalls calls_of(const Cudnn& library, ConvolutionDirection direction) {
 
 /// Throws Unsupported for what the legacy interface does not convolve.
 abi::CudnnDataType data_type(const ProductType& type) {
-  switch (type.a) {
-    case ElementType::fp64:
-      return abi::kCudnnDouble;
-    case ElementType::fp32:
-      return abi::kCudnnFloat;
-    case ElementType::fp16:
-      return abi::kCudnnHalf;
-    case ElementType::bf16:
-      return abi::kCudnnBfloat16;
-    case ElementType::int8:
-    case ElementType::int32:
-    case ElementType::fp8_e4m3:
-    case ElementType::fp8_e5m2:
-      break;
-  }
-  throw Unsupported("cuDNN's legacy interface is not used for {}", type.name);
+  if (type.a == ElementType::int8 || type.a == ElementType::int32 || type.is_fp8())
+    throw Unsupported("cuDNN's legacy interface is not used for {}", type.name);
+  return cudnn_data_type(type.a);
 }
 
 class CudnnConvolution : public CudnnConvolutionBase {

@@ -35,28 +35,6 @@ constexpr std::string_view kBehaviorNotes[] = {"compiled at run time",
                                                "CUDA graph",
                                                "cuBLASLt"};
 
-abi::CudnnDataType data_type_of(ElementType type) {
-  switch (type) {
-    case ElementType::fp64:
-      return abi::kCudnnDouble;
-    case ElementType::fp16:
-      return abi::kCudnnHalf;
-    case ElementType::bf16:
-      return abi::kCudnnBfloat16;
-    case ElementType::int8:
-      return abi::kCudnnInt8;
-    case ElementType::int32:
-      return abi::kCudnnInt32;
-    case ElementType::fp8_e4m3:
-      return abi::kCudnnFp8E4m3;
-    case ElementType::fp8_e5m2:
-      return abi::kCudnnFp8E5m2;
-    case ElementType::fp32:
-      break;
-  }
-  return abi::kCudnnFloat;
-}
-
 CudnnDescriptor tensor_descriptor(const Cudnn& library,
                                   std::int64_t id,
                                   const Tensor4& tensor,
@@ -68,7 +46,7 @@ CudnnDescriptor tensor_descriptor(const Cudnn& library,
       layout == TensorLayout::nhwc ? std::array<std::int64_t, 4>{h * w * c, 1, w * c, c}
                                    : std::array<std::int64_t, 4>{c * h * w, h * w, w, 1};
   CudnnDescriptor made(library, abi::kCudnnTensorDescriptor, "a tensor");
-  made.set_enum(abi::kCudnnTensorDataType, abi::kCudnnTypeDataType, data_type_of(type));
+  made.set_enum(abi::kCudnnTensorDataType, abi::kCudnnTypeDataType, cudnn_data_type(type));
   made.set_integers(abi::kCudnnTensorDimensions, dimensions);
   made.set_integers(abi::kCudnnTensorStrides, strides);
   made.set_integer(abi::kCudnnTensorId, id);

@@ -59,6 +59,19 @@ void Cudnn::check(abi::CudnnStatus status, std::string_view call, std::string_vi
       "cuDNN", name, status, all, words.find("EXECUTION_FAILED") != std::string::npos);
 }
 
+abi::CudnnDataType cudnn_data_type(ElementType type) {
+  // In the order of the enumeration.
+  constexpr abi::CudnnDataType kTypes[] = {abi::kCudnnFloat,
+                                           abi::kCudnnHalf,
+                                           abi::kCudnnBfloat16,
+                                           abi::kCudnnDouble,
+                                           abi::kCudnnInt8,
+                                           abi::kCudnnInt32,
+                                           abi::kCudnnFp8E4m3,
+                                           abi::kCudnnFp8E5m2};
+  return kTypes[static_cast<std::size_t>(type)];
+}
+
 abi::CudnnDataType cudnn_compute_type(const ProductType& type) {
   switch (type.compute) {
     case Compute::fp64:

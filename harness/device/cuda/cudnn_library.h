@@ -68,6 +68,9 @@ class CudnnConvolutionBase : public Convolution {
   std::unique_ptr<Buffer> workspace_;
 };
 
+/// What cuDNN calls the type.
+abi::CudnnDataType cudnn_data_type(ElementType type);
+
 /// In which type cuDNN multiplies and sums.
 abi::CudnnDataType cudnn_compute_type(const ProductType& type);
 

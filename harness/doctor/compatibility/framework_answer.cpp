@@ -148,19 +148,9 @@ void FrameworkQuestion::works(GpuAnswer& out, const CodeVerdict& code) {
 }
 
 std::string_view name_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::works:
-      return "works";
-    case Outcome::works_after_compiling:
-      return "works-after-compiling";
-    case Outcome::silent_cpu:
-      return "silent-cpu";
-    case Outcome::fails:
-      return "fails";
-    case Outcome::unknown:
-      return "unknown";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {
+      "works", "works-after-compiling", "silent-cpu", "fails", "unknown"};
+  return kNames[static_cast<std::size_t>(outcome)];
 }
 
 FrameworkAnswer answer(const Requirement& requirement, const Installation& installation) {

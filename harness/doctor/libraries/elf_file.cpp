@@ -38,26 +38,18 @@ std::string shown(const fs::path& path) {
 }
 
 std::string machine_name(unsigned machine) {
-  switch (machine) {
-    case EM_X86_64:
-      return "x86-64";
-    case EM_386:
-      return "x86 (32 bits)";
-    case EM_AARCH64:
-      return "aarch64";
-    case EM_ARM:
-      return "arm (32 bits)";
-    case EM_PPC64:
-      return "ppc64";
-    case EM_RISCV:
-      return "riscv";
-    case EM_S390:
-      return "s390";
-    case EM_CUDA:
-      return "NVIDIA GPU";
-    default:
-      return fmt::format("machine {}", machine);
+  constexpr std::pair<unsigned, const char*> kNames[] = {{EM_X86_64, "x86-64"},
+                                                         {EM_386, "x86 (32 bits)"},
+                                                         {EM_AARCH64, "aarch64"},
+                                                         {EM_ARM, "arm (32 bits)"},
+                                                         {EM_PPC64, "ppc64"},
+                                                         {EM_RISCV, "riscv"},
+                                                         {EM_S390, "s390"},
+                                                         {EM_CUDA, "NVIDIA GPU"}};
+  for (const auto& [number, name] : kNames) {
+    if (number == machine) return name;
   }
+  return fmt::format("machine {}", machine);
 }
 
 constexpr unsigned kOwnMachine =

@@ -109,17 +109,8 @@ std::string line_of(GpuUse use, bool runs) {
 }  // namespace
 
 std::string_view name_of(GpuUse use) {
-  switch (use) {
-    case GpuUse::on_gpu:
-      return "on-gpu";
-    case GpuUse::on_cpu_silently:
-      return "on-cpu-silently";
-    case GpuUse::on_cpu:
-      return "on-cpu";
-    case GpuUse::unknown:
-      return "unknown";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"on-gpu", "on-cpu-silently", "on-cpu", "unknown"};
+  return kNames[static_cast<std::size_t>(use)];
 }
 
 bool is_stub(std::string_view path) {
