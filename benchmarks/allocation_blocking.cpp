@@ -404,27 +404,14 @@ const Registration allocation_blocking =
                  "only when the kernel had ended. Above 0.8 the call waits for the device, below "
                  "0.1 it does not.",
                  ""})
-        .brings({"idle_call_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "The same call while the device has nothing to do.",
-                 ""})
-        .brings({"launch_gap_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "The longest time between two launches of another thread, of which one ends or "
-                 "begins during the call. That thread launches a null kernel every 50 us, on a "
-                 "stream of its own.",
-                 ""})
-        .brings({"quiet_gap_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "The same in the 2 ms before the call, of times that end before it, while the "
-                 "kernel runs: what the machine does by itself.",
-                 ""})
+        .brings(host_time("idle_call_ns", "The same call while the device has nothing to do."))
+        .brings(host_time("launch_gap_ns",
+                          "The longest time between two launches of another thread, of which one "
+                          "ends or begins during the call. That thread launches a null kernel "
+                          "every 50 us, on a stream of its own."))
+        .brings(host_time("quiet_gap_ns",
+                          "The same in the 2 ms before the call, of times that end before it, "
+                          "while the kernel runs: what the machine does by itself."))
         .metrics({"call_ns", "idle_call_ns", "blocked_share", "launch_gap_ns", "quiet_gap_ns"})
         .samples([](Profile, const CaseName&) {
           return Sampling{1, 3};  // it is the same every time, unless the machine disturbs it

@@ -40,18 +40,11 @@ const Registration allocation_first =
                       "what the process allocates from; a process has one",
                       all_allocators,
                       "")
-        .brings({"first_allocation_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Time inside the first call of a process that allocates, of 1 MiB.",
-                 "opening the device; making the allocator"})
-        .brings({"second_allocation_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Time inside the second one, while the first block is live.",
-                 ""})
+        .brings(host_time("first_allocation_ns",
+                          "Time inside the first call of a process that allocates, of 1 MiB.",
+                          "opening the device; making the allocator"))
+        .brings(host_time("second_allocation_ns",
+                          "Time inside the second one, while the first block is live."))
         .metrics({"first_allocation_ns", "second_allocation_ns"})
         .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
           const std::string allocator = name.at("allocator");

@@ -104,27 +104,21 @@ const Registration allocation_growth =
               "MiB that are mapped by one call, until 256 MiB are: 2 and 20 are PyTorch's pages",
               {"2", "20", "128"})
         .only(beyond_quick)
-        .brings({"map_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Taking one chunk of memory, mapping it to reserved addresses and making it "
-                 "accessible; the mean of the chunks of a sample.",
-                 "reserving the addresses; the first use of the memory",
-                 "the time of a mapping"})
+        .brings(host_time("map_ns",
+                          "Taking one chunk of memory, mapping it to reserved addresses and making "
+                          "it accessible; the mean of the chunks of a sample.",
+                          "reserving the addresses; the first use of the memory",
+                          "the time of a mapping"))
         .brings({"map_ns_per_mib",
                  "ns",
                  Direction::lower_is_better,
                  "derived",
                  "map_ns by the MiB of a chunk.",
                  ""})
-        .brings({"unmap_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Unmapping one chunk, which gives its memory back; the mean of the chunks of a "
-                 "sample. The device is idle.",
-                 "a wait for work that uses the memory"})
+        .brings(host_time("unmap_ns",
+                          "Unmapping one chunk, which gives its memory back; the mean of the "
+                          "chunks of a sample. The device is idle.",
+                          "a wait for work that uses the memory"))
         .metrics({"map_ns", "map_ns_per_mib", "unmap_ns"})
         .samples([](Profile, const CaseName&) {
           return Sampling{3, 10};

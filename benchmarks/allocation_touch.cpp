@@ -144,14 +144,11 @@ const Registration allocation_touch =
             kLargestSize)
         .only(beyond_quick)
         .brings(
-            {"second_touch_ns",
-             "ns",
-             Direction::lower_is_better,
-             "host_clock",
-             "Writing the whole allocation once more. Before the first and before the second time "
-             "other memory is written, so that both find the same caches: 128 MiB of a GPU, or "
-             "twice the CPU's last level of cache where the CPU writes.",
-             "the allocation call"})
+            host_time("second_touch_ns",
+                      "Writing the whole allocation once more. Before the first and before the "
+                      "second time other memory is written, so that both find the same caches: 128 "
+                      "MiB of a GPU, or twice the CPU's last level of cache where the CPU writes.",
+                      "the allocation call"))
         .brings(
             {"first_over_second_touch",
              "ratio",

@@ -79,29 +79,22 @@ const Registration convolution_selection =
                 if (profile == Profile::nightly) return {"fp16"};
                 return {"fp32", "fp16"};
               })
-        .brings({"selected_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "events",
-                 "A convolution by the algorithm that most of 20 selections have first which run "
-                 "nothing (cudnnGet…, or the heuristics of cuDNN's graph interface).",
-                 "launching",
-                 "the time"})
-        .brings({"found_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "events",
-                 "A convolution by the algorithm that most of 20 selections have first which run "
-                 "and time what there is (cudnnFind…); missing where the library has none.",
-                 "launching",
-                 "the time"})
-        .brings({"find_regret",
-                 "1",
-                 Direction::lower_is_better,
-                 "derived",
-                 "found_ns divided by best_ns, sample by sample.",
-                 "",
-                 "the regret of finding"})
+        .brings(device_time(
+            "selected_ns",
+            "A convolution by the algorithm that most of 20 selections have first which run "
+            "nothing (cudnnGet…, or the heuristics of cuDNN's graph interface).",
+            "launching",
+            "the time"))
+        .brings(device_time(
+            "found_ns",
+            "A convolution by the algorithm that most of 20 selections have first which run and "
+            "time what there is (cudnnFind…); missing where the library has none.",
+            "launching",
+            "the time"))
+        .brings(derived_ratio("find_regret",
+                              "found_ns divided by best_ns, sample by sample.",
+                              "",
+                              "the regret of finding"))
         .metrics({"selected_ns", "found_ns", "best_ns", "regret", "find_regret"})
         .advises(advise_on_selection)
         .draws({selection_figure("forward", "fp16"),

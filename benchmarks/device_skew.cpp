@@ -118,28 +118,22 @@ const Registration device_skew =
                                      : std::vector<std::string>{"none"};
               })
         .needs_all_gpus()
-        .brings({"skew_step_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "From the start of a step until the last device is ready.",
-                 "",
-                 "the step of all devices"})
-        .brings(
-            {"skew_ns",
-             "ns",
-             Direction::lower_is_better,
-             "host_clock",
-             "By how much the last device of a step takes longer than the first: the host's "
-             "part and the work, by events. With a sum: how much less the last one waits for it.",
-             "without a sum, the time between a call and the start of its work",
-             "the skew of the devices"})
+        .brings(host_time("skew_step_ns",
+                          "From the start of a step until the last device is ready.",
+                          "",
+                          "the step of all devices"))
+        .brings(host_time(
+            "skew_ns",
+            "By how much the last device of a step takes longer than the first: the host's part "
+            "and the work, by events. With a sum: how much less the last one waits for it.",
+            "without a sum, the time between a call and the start of its work",
+            "the skew of the devices"))
         .brings({"waiting_share",
                  "1",
                  Direction::lower_is_better,
                  "derived",
-                 "What the devices wait for the last one on average, as a share of its time: 1 - "
-                 "mean / max.",
+                 "What the devices wait for the last one on average, as a share of "
+                 "its time: 1 - mean / max.",
                  "",
                  "the share that devices wait",
                  "skew_ns"})

@@ -400,21 +400,15 @@ const Registration launch_chain =
         .axis("ops", "operations of a step", {"8", "64", "512", "4096"})
         .axis("gap_us", "microseconds that the host works between two", {"0", "5", "10", "20"})
         .only(wanted)
-        .brings({"per_op_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "A step of a chain of operations, with its waits, launches, allocations and the "
-                 "host's gaps, divided by their number.",
-                 "",
-                 "the time per operation"})
-        .brings({"idle_share",
-                 "1",
-                 Direction::lower_is_better,
-                 "derived",
-                 "Share of the chain's time, from 0 to 1, in which the device has nothing to "
-                 "run: 1 less the same operations from behind a gate by the step.",
-                 ""})
+        .brings(host_time("per_op_ns",
+                          "A step of a chain of operations, with its waits, launches, allocations "
+                          "and the host's gaps, divided by their number.",
+                          "",
+                          "the time per operation"))
+        .brings(
+            derived_ratio("idle_share",
+                          "Share of the chain's time, from 0 to 1, in which the device has nothing "
+                          "to run: 1 less the same operations from behind a gate by the step."))
         .metrics({"per_op_ns", "idle_share"})
         .samples([](Profile profile, const CaseName& name) {
           const long long operations = name.number("ops");

@@ -270,39 +270,19 @@ const Registration launch_first =
                       "it finds compiled; `none` on the host",
                       first_ways,
                       "")
-        .brings({"initialise_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Loading the driver and initialising it (cuInit), in a fresh process.",
-                 ""})
-        .brings({"context_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Making the context in a fresh process; for the host, starting its queue.",
-                 ""})
-        .brings({"module_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Loading the module that holds the kernel, in a fresh process; for jit_uncached "
-                 "compiling is in it. Missing for lazy and eager where the driver compiled, "
-                 "since that depends on its cache.",
-                 ""})
-        .brings({"first_call_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Time inside the first launch call of a process.",
-                 ""})
-        .brings({"second_roundtrip_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "The second launch of a process, from the start of the call until the wait for "
-                 "it returns.",
-                 ""})
+        .brings(host_time("initialise_ns",
+                          "Loading the driver and initialising it (cuInit), in a fresh process."))
+        .brings(
+            host_time("context_ns",
+                      "Making the context in a fresh process; for the host, starting its queue."))
+        .brings(host_time("module_ns",
+                          "Loading the module that holds the kernel, in a fresh process; for "
+                          "jit_uncached compiling is in it. Missing for lazy and eager where the "
+                          "driver compiled, since that depends on its cache."))
+        .brings(host_time("first_call_ns", "Time inside the first launch call of a process."))
+        .brings(host_time("second_roundtrip_ns",
+                          "The second launch of a process, from the start of the call until the "
+                          "wait for it returns."))
         .metrics([](const CaseName& name) { return metrics_of_first(name.at("loading")); })
         .in_fresh_processes([](Profile profile) {
           return profile == Profile::quick ? 3 : profile == Profile::nightly ? 10 : 20;

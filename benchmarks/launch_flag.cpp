@@ -156,15 +156,12 @@ const Registration flag_launch =
     benchmark("launch/flag")
         .asks("How long after the launch call does the host see what the kernel wrote?")
         .axis("api", launching_api_meaning, launching_api)
-        .brings({"flag_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "From the start of the launch call until the host sees what the kernel wrote to "
-                 "pinned host memory that is mapped, on an idle stream. A cross-check of launch_ns "
-                 "that needs "
-                 "no tracing; it includes the way back.",
-                 "the wait, which follows"})
+        .brings(
+            host_time("flag_ns",
+                      "From the start of the launch call until the host sees what the kernel wrote "
+                      "to pinned host memory that is mapped, on an idle stream. A cross-check of "
+                      "launch_ns that needs no tracing; it includes the way back.",
+                      "the wait, which follows"))
         .metrics({"flag_ns"})
         .samples([](Profile profile, const CaseName&) {
           return profile == Profile::quick ? Sampling{5, 200} : Sampling{10, 500};
@@ -180,15 +177,13 @@ const Registration flag_echo =
     benchmark("launch/echo")
         .asks("How long do a value to the device and its answer travel, without a launch?")
         .axis("api", launching_api_meaning, launching_api)
-        .brings({"echo_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 fmt::format("A value written to pinned host memory that is mapped until the "
-                             "answer of a kernel that was "
-                             "waiting for it: there and back, without a launch. Mean of {} rounds.",
-                             kRounds),
-                 "a launch"})
+        .brings(host_time(
+            "echo_ns",
+            fmt::format(
+                "A value written to pinned host memory that is mapped until the answer of a kernel "
+                "that was waiting for it: there and back, without a launch. Mean of {} rounds.",
+                kRounds),
+            "a launch"))
         .metrics({"echo_ns"})
         .samples([](Profile profile, const CaseName&) {
           return profile == Profile::quick ? Sampling{3, 20} : Sampling{5, 50};

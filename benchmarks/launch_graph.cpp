@@ -397,49 +397,31 @@ const Registration launch_graph =
                  name.number("nodes") >= (profile == Profile::quick ? 64 : 4) &&
                  (name.at("mode") == "single" || name.at("mode") == "replay");
         })
-        .brings({"calls_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Time inside the calls that launch all kernels of one sample: as many calls as "
-                 "kernels, or one for a graph of them.",
-                 "the kernels, the wait",
-                 "the time in the calls"})
-        .brings({"per_node_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "From the start of the first of those calls until the wait for all of their "
-                 "kernels returns, divided by the kernels.",
-                 "",
-                 "the time per kernel"})
-        .brings({"capture_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Recording a graph: from the start of the capture until it is ended, all "
-                 "launches in it included.",
-                 "instantiation"})
-        .brings({"instantiate_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Making an executable graph of a recorded one.",
-                 "capture, upload"})
-        .brings({"upload_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Uploading an executable graph to the device, until the wait for it returns.",
-                 ""})
-        .brings({"update_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Giving an executable graph the parameters of a newly recorded one, in place of "
-                 "making it anew.",
-                 "the capture before it",
-                 "the time"})
+        .brings(host_time("calls_ns",
+                          "Time inside the calls that launch all kernels of one sample: as many "
+                          "calls as kernels, or one for a graph of them.",
+                          "the kernels, the wait",
+                          "the time in the calls"))
+        .brings(host_time("per_node_ns",
+                          "From the start of the first of those calls until the wait for all of "
+                          "their kernels returns, divided by the kernels.",
+                          "",
+                          "the time per kernel"))
+        .brings(host_time("capture_ns",
+                          "Recording a graph: from the start of the capture until it is ended, all "
+                          "launches in it included.",
+                          "instantiation"))
+        .brings(host_time("instantiate_ns",
+                          "Making an executable graph of a recorded one.",
+                          "capture, upload"))
+        .brings(host_time(
+            "upload_ns",
+            "Uploading an executable graph to the device, until the wait for it returns."))
+        .brings(host_time("update_ns",
+                          "Giving an executable graph the parameters of a newly recorded one, in "
+                          "place of making it anew.",
+                          "the capture before it",
+                          "the time"))
         .metrics(metrics_of_graph)
         .samples([](Profile profile, const CaseName& name) {
           // About as much time for each size.

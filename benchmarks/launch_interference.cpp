@@ -209,72 +209,47 @@ const Registration launch_interference =
           return !is_burst(name) || !interference_named(name.at("beside")).between;
         })
         .metrics(phase_metrics)
-        .brings({"quiet_api_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Time inside the launch call, while nothing else goes on.",
-                 "",
-                 "the time in the call of quiet launches"})
-        .brings({"disturbed_api_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Time inside the launch call, while the interference goes on, or right after it.",
-                 "",
-                 "the time in the call of disturbed launches"})
-        .brings({"after_api_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Time inside the launch call, once it is over.",
-                 "",
-                 "the time in the call after the interference"})
-        .brings({"quiet_roundtrip_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "From the start of the launch call until the wait returns, while nothing else "
-                 "goes on.",
-                 "",
-                 "the round trip of quiet launches"})
-        .brings({"disturbed_roundtrip_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "From the start of the launch call until the wait returns, while the interference "
-                 "goes on, or right after it.",
-                 "",
-                 "the round trip of disturbed launches"})
-        .brings({"after_roundtrip_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "From the start of the launch call until the wait returns, once it is over.",
-                 "",
-                 "the round trip after the interference"})
-        .brings({"quiet_per_launch_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "For each launch of a burst and one wait, while nothing else goes on.",
-                 "",
-                 "the time per launch of quiet launches"})
-        .brings({"disturbed_per_launch_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "For each launch of a burst and one wait, while the interference goes on, or "
-                 "right after it.",
-                 "",
-                 "the time per launch of disturbed launches"})
-        .brings({"after_per_launch_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "For each launch of a burst and one wait, once it is over.",
-                 "",
-                 "the time per launch after the interference"})
+        .brings(host_time("quiet_api_ns",
+                          "Time inside the launch call, while nothing else goes on.",
+                          "",
+                          "the time in the call of quiet launches"))
+        .brings(host_time(
+            "disturbed_api_ns",
+            "Time inside the launch call, while the interference goes on, or right after it.",
+            "",
+            "the time in the call of disturbed launches"))
+        .brings(host_time("after_api_ns",
+                          "Time inside the launch call, once it is over.",
+                          "",
+                          "the time in the call after the interference"))
+        .brings(host_time(
+            "quiet_roundtrip_ns",
+            "From the start of the launch call until the wait returns, while nothing else goes on.",
+            "",
+            "the round trip of quiet launches"))
+        .brings(host_time("disturbed_roundtrip_ns",
+                          "From the start of the launch call until the wait returns, while the "
+                          "interference goes on, or right after it.",
+                          "",
+                          "the round trip of disturbed launches"))
+        .brings(
+            host_time("after_roundtrip_ns",
+                      "From the start of the launch call until the wait returns, once it is over.",
+                      "",
+                      "the round trip after the interference"))
+        .brings(host_time("quiet_per_launch_ns",
+                          "For each launch of a burst and one wait, while nothing else goes on.",
+                          "",
+                          "the time per launch of quiet launches"))
+        .brings(host_time("disturbed_per_launch_ns",
+                          "For each launch of a burst and one wait, while the interference goes "
+                          "on, or right after it.",
+                          "",
+                          "the time per launch of disturbed launches"))
+        .brings(host_time("after_per_launch_ns",
+                          "For each launch of a burst and one wait, once it is over.",
+                          "",
+                          "the time per launch after the interference"))
         .samples(samples)
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const InterferenceKind& kind = interference_named(name.at("beside"));

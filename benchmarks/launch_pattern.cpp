@@ -129,35 +129,20 @@ const Registration launch_pattern =
               "captured and updated each time",
               pattern_modes)
         .only(wanted_pattern)
-        .brings({"pattern_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "From the beginning of a step, as it was recorded, to the end of all of its work.",
-                 "",
-                 "the time of the step"})
-        .brings({"pattern_calls_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Of a step, until its last call returned, the time in calls that bring work: all "
-                 "but the gaps, the waits and the allocations.",
-                 ""})
-        .brings(
-            {"pattern_waits_ns",
-             "ns",
-             Direction::lower_is_better,
-             "host_clock",
-             "Of a step, the time in waits and in copies that block; with the wait for its end.",
-             ""})
-        .brings(
-            {"kernel_excess_ns",
-             "ns",
-             Direction::lower_is_better,
-             "events",
-             "By how much each kernel of the pattern lasts longer on the device than it should, "
-             "from behind a gate; measured once in each process.",
-             ""})
+        .brings(host_time(
+            "pattern_ns",
+            "From the beginning of a step, as it was recorded, to the end of all of its work.",
+            "",
+            "the time of the step"))
+        .brings(host_time("pattern_calls_ns",
+                          "Of a step, until its last call returned, the time in calls that bring "
+                          "work: all but the gaps, the waits and the allocations."))
+        .brings(host_time(
+            "pattern_waits_ns",
+            "Of a step, the time in waits and in copies that block; with the wait for its end."))
+        .brings(device_time("kernel_excess_ns",
+                            "By how much each kernel of the pattern lasts longer on the device "
+                            "than it should, from behind a gate; measured once in each process."))
         .brings({"copy_factor",
                  "1",
                  Direction::lower_is_better,
@@ -165,12 +150,9 @@ const Registration launch_pattern =
                  "How many times as long the pattern's copies and fills take on the device as they "
                  "did, likewise; where it has any.",
                  ""})
-        .brings({"pattern_allocations_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Of a step, the time in calls that take memory or give it back; where it has any.",
-                 ""})
+        .brings(host_time(
+            "pattern_allocations_ns",
+            "Of a step, the time in calls that take memory or give it back; where it has any."))
         .metrics(pattern_metrics)
         .samples(pattern_samples)
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {

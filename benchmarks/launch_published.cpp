@@ -336,15 +336,12 @@ const Registration cscs =
     benchmark("launch/cscs")
         .asks("What does waiting after each launch cost?")
         .axis("wait", "once at the `end`, or after `each` launch", {"end", "each"})
-        .brings({"wall_per_launch_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "As others publish it: the host's time from the first launch until the last "
-                 "wait has returned, divided by the number of launches. The case says where it "
-                 "waits.",
-                 "",
-                 "the time per launch"})
+        .brings(host_time(
+            "wall_per_launch_ns",
+            "As others publish it: the host's time from the first launch until the last wait has "
+            "returned, divided by the number of launches. The case says where it waits.",
+            "",
+            "the time per launch"))
         .metrics({"wall_per_launch_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{1, profile == Profile::quick ? 1 : 3};
@@ -367,13 +364,10 @@ const Registration superbench =
         .axis("mode",
               "the clock: an `event` before and after each launch, or the host's (`wall`)",
               {"event", "wall"})
-        .brings({"event_per_launch_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "events",
-                 "As others publish it: time between an event before and an event after each "
-                 "launch, mean over the launches.",
-                 "the call"})
+        .brings(device_time("event_per_launch_ns",
+                            "As others publish it: time between an event before and an event after "
+                            "each launch, mean over the launches.",
+                            "the call"))
         .metrics([](const CaseName& name) -> std::vector<std::string_view> {
           return {name.at("mode") == "event" ? "event_per_launch_ns" : "wall_per_launch_ns"};
         })

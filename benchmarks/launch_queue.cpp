@@ -146,15 +146,11 @@ const Registration launch_queue =
                  "Launches that were taken behind a kernel that keeps the device busy, before a "
                  "call had to wait.",
                  ""})
-        .brings(
-            {"full_launch_ns",
-             "ns",
-             Direction::lower_is_better,
-             "host_clock",
-             fmt::format("A launch call where the queue is full, behind kernels of {}: it waits "
-                         "for one of them to end.",
-                         duration_text(kQueuedKernelNs)),
-             "the wait"})
+        .brings(host_time("full_launch_ns",
+                          fmt::format("A launch call where the queue is full, behind kernels of "
+                                      "{}: it waits for one of them to end.",
+                                      duration_text(kQueuedKernelNs)),
+                          "the wait"))
         .metrics({"queue_depth", "full_launch_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{1, profile == Profile::quick ? 2 : 5};

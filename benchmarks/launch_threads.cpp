@@ -143,14 +143,11 @@ const Registration launch_threads =
         .axis("streams",
               "`own`: a stream for each thread; `shared`: one for all",
               {"own", "shared"})
-        .brings({"threads_per_launch_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Wall time from the first thread's first launch until the last thread's wait "
-                 "returns, divided by the launches of all threads.",
-                 "",
-                 "the time per launch"})
+        .brings(host_time("threads_per_launch_ns",
+                          "Wall time from the first thread's first launch until the last thread's "
+                          "wait returns, divided by the launches of all threads.",
+                          "",
+                          "the time per launch"))
         .metrics({"threads_per_launch_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 10, 5};

@@ -133,14 +133,11 @@ const Registration launch_wait =
                       ways_to_wait,
                       "own")
         .axis("by", "what is waited for", {"stream", "event"})
-        .brings({"cpu_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "CPU time of the launching thread from the start of the launch call until the "
-                 "wait for that kernel returns.",
-                 "other threads",
-                 "the CPU time"})
+        .brings(host_time("cpu_ns",
+                          "CPU time of the launching thread from the start of the launch call "
+                          "until the wait for that kernel returns.",
+                          "other threads",
+                          "the CPU time"))
         .metrics({"roundtrip_ns", "cpu_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 10, 300};

@@ -281,15 +281,11 @@ const Registration matmul_bits =
           return (type == "fp32" || type == (is_gpu(facts) ? "fp16" : "bf16")) &&
                  (name.at("shape") == kMostSplit || name.at("variant") == "again");
         })
-        .brings(
-            {"distinct_results",
-             "1",
-             Direction::lower_is_better,
-             "derived",
-             "How many results of the same operands differ in a bit, in one process; 1: all are "
-             "equal.",
-             "what processes differ in: bits.csv has it",
-             "the number of distinct results"})
+        .brings(derived_ratio("distinct_results",
+                              "How many results of the same operands differ in a bit, in one "
+                              "process; 1: all are equal.",
+                              "what processes differ in: bits.csv has it",
+                              "the number of distinct results"))
         .metrics({"distinct_results"})
         .samples([](Profile, const CaseName&) {
           return Sampling{1, 1};

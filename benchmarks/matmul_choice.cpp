@@ -211,10 +211,6 @@ Metric way(std::string_view key, std::string meaning, std::string_view noun) {
   return {key, "ns", Direction::lower_is_better, "events", std::move(meaning), "launching", noun};
 }
 
-Metric ratio(std::string_view key, std::string meaning, std::string_view noun) {
-  return {key, "1", Direction::lower_is_better, "derived", std::move(meaning), "", noun};
-}
-
 const Registration matmul_choice =
     benchmark("matmul/choice")
         .asks("What does the library's own choice of an algorithm cost?")
@@ -239,16 +235,18 @@ const Registration matmul_choice =
         .brings(way("first_ns",
                     "A product by the first candidate that cuBLASLt offers.",
                     "the first candidate's time"))
-        .brings(way("tuned_ns",
-                    "A product by cuBLAS's own tuning (CUBLAS_GEMM_AUTOTUNE); missing where it has "
-                    "none.",
-                    "the tuned time"))
-        .brings(ratio("first_regret",
-                      "first_ns divided by best_ns, sample by sample.",
-                      "the first candidate's regret"))
-        .brings(ratio("tuned_regret",
-                      "tuned_ns divided by best_ns, sample by sample.",
-                      "the regret of tuning"))
+        .brings(way(
+            "tuned_ns",
+            "A product by cuBLAS's own tuning (CUBLAS_GEMM_AUTOTUNE); missing where it has none.",
+            "the tuned time"))
+        .brings(derived_ratio("first_regret",
+                              "first_ns divided by best_ns, sample by sample.",
+                              "",
+                              "the first candidate's regret"))
+        .brings(derived_ratio("tuned_regret",
+                              "tuned_ns divided by best_ns, sample by sample.",
+                              "",
+                              "the regret of tuning"))
         .metrics({"default_ns",
                   "first_ns",
                   "best_ns",

@@ -17,37 +17,20 @@ const Registration recorded_launch =
               "outside, or "
               "the device's clock disagrees with the host's",
               {"idle", "busy", "unknown"})
-        .brings({"since_last_ns",
-                 "ns",
-                 kLower,
-                 "trace",
-                 "From the end of the launch before, of the same thread, to the start of this one.",
-                 ""})
-        .brings({"overlap_transfers_ns",
-                 "ns",
-                 kLower,
-                 "trace",
-                 "Of the time from the call to the kernel, what copies and fills on the GPU cover.",
-                 ""})
-        .brings({"beside_waits_ns",
-                 "ns",
-                 kLower,
-                 "trace",
-                 "Of the time from the call to the kernel, what waits of other threads cover.",
-                 ""})
-        .brings({"beside_allocations_ns",
-                 "ns",
-                 kLower,
-                 "trace",
-                 "Of the time from the call to the kernel, what calls that allocate or give back "
-                 "cover, of any thread.",
-                 ""})
-        .brings({"beside_calls_ns",
-                 "ns",
-                 kLower,
-                 "trace",
-                 "Of the launch call, what calls of other threads cover.",
-                 ""})
+        .brings(traced_time(
+            "since_last_ns",
+            "From the end of the launch before, of the same thread, to the start of this one."))
+        .brings(traced_time(
+            "overlap_transfers_ns",
+            "Of the time from the call to the kernel, what copies and fills on the GPU cover."))
+        .brings(traced_time(
+            "beside_waits_ns",
+            "Of the time from the call to the kernel, what waits of other threads cover."))
+        .brings(traced_time("beside_allocations_ns",
+                            "Of the time from the call to the kernel, what calls that allocate or "
+                            "give back cover, of any thread."))
+        .brings(traced_time("beside_calls_ns",
+                            "Of the launch call, what calls of other threads cover."))
         .metrics({"api_record_ns",
                   "launch_ns",
                   "queue_ns",
@@ -66,12 +49,8 @@ const Registration recorded_graph =
         .axis("stream",
               "as of `recorded/launch`, of the graph's first kernel",
               {"idle", "busy", "unknown"})
-        .brings({"graph_ns",
-                 "ns",
-                 kLower,
-                 "trace",
-                 "From the start of a graph's first kernel to the end of its last.",
-                 ""})
+        .brings(traced_time("graph_ns",
+                            "From the start of a graph's first kernel to the end of its last."))
         .metrics({"api_record_ns", "launch_ns", "queue_ns", "graph_ns", "kernels", "since_last_ns"})
         .is_recorded();
 

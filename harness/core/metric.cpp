@@ -16,119 +16,65 @@ constexpr auto kHigher = Direction::higher_is_better;
 /// What is not of one benchmark alone.
 std::list<Metric> shared_metrics() {
   return {
-      {"api_ns",
-       "ns",
-       kLower,
-       "host_clock",
-       "Time inside the launch call: from its start until it returns, on an idle stream.",
-       "the kernel, the wait",
-       "the time in the call"},
-      {"roundtrip_ns",
-       "ns",
-       kLower,
-       "host_clock",
-       "From the start of the launch call until the wait for what it launched returns, on an "
-       "idle stream: call, start, kernel, completion and wake-up.",
-       "",
-       "the round trip"},
-      {"per_launch_ns",
-       "ns",
-       kLower,
-       "host_clock",
-       "A burst of launches without waiting and one wait at the end, divided by their number.",
-       "any clock reading between the launches",
-       "the time per launch"},
-      {"call_ns",
-       "ns",
-       kLower,
-       "host_clock",
-       "Time inside one allocation call.",
-       "the first use of the memory"},
-      {"free_ns",
-       "ns",
-       kLower,
-       "host_clock",
-       "Time inside the call that gives the allocation back.",
-       "work that an asynchronous release leaves for later"},
-      {"first_touch_ns",
-       "ns",
-       kLower,
-       "host_clock",
-       "Writing the whole new allocation once and waiting for it: where memory is only promised by "
-       "the call, this is where it is paid for. A GPU's is there already, so on a GPU it is the "
-       "launch of a memset, its work and its wait.",
-       "the allocation call"},
-      {"api_record_ns",
-       "ns",
-       kLower,
-       "trace",
-       "The call's record, from begin to end: a launch, the mean of a burst's launches, or an "
-       "allocation.",
-       "what of the call lies outside of the record"},
-      {"launch_ns",
-       "ns",
-       kLower,
-       "trace",
-       "From the start of the launch call's record until the kernel begins.",
-       ""},
-      {"queue_ns",
-       "ns",
-       kLower,
-       "trace",
-       "From the end of the launch call's record until the kernel begins; missing where the "
-       "kernel began before the call had returned. The share of launches that have one is its n "
-       "by that of launch_ns.",
-       "the call"},
-      {"kernel_ns",
-       "ns",
-       kLower,
-       "trace",
-       "From a kernel's begin to its end; of a burst the mean; of library work the sum of the "
-       "operation's kernels.",
-       ""},
-      {"overhead_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Time that overhead records cover: loading of code, a full command buffer, the tracer's "
-       "own buffers. Those with the launch's number count from the call until the kernel begins, "
-       "the others during the call; where they overlap, once.",
-       ""},
-      {"inter_kernel_gap_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Time between two kernels of a burst in which the device runs neither; mean of the burst.",
-       ""},
-      {"device_idle_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Time between the first kernel's begin and the last one's end that no kernel covers, per "
-       "operation.",
-       ""},
+      host_time("api_ns",
+                "Time inside the launch call: from its start until it returns, on an idle stream.",
+                "the kernel, the wait",
+                "the time in the call"),
+      host_time("roundtrip_ns",
+                "From the start of the launch call until the wait for what it launched returns, on "
+                "an idle stream: call, start, kernel, completion and wake-up.",
+                "",
+                "the round trip"),
+      host_time(
+          "per_launch_ns",
+          "A burst of launches without waiting and one wait at the end, divided by their number.",
+          "any clock reading between the launches",
+          "the time per launch"),
+      host_time("call_ns", "Time inside one allocation call.", "the first use of the memory"),
+      host_time("free_ns",
+                "Time inside the call that gives the allocation back.",
+                "work that an asynchronous release leaves for later"),
+      host_time("first_touch_ns",
+                "Writing the whole new allocation once and waiting for it: where memory is only "
+                "promised by the call, this is where it is paid for. A GPU's is there already, so "
+                "on a GPU it is the launch of a memset, its work and its wait.",
+                "the allocation call"),
+      traced_time("api_record_ns",
+                  "The call's record, from begin to end: a launch, the mean of a burst's launches, "
+                  "or an allocation.",
+                  "what of the call lies outside of the record"),
+      traced_time("launch_ns",
+                  "From the start of the launch call's record until the kernel begins."),
+      traced_time("queue_ns",
+                  "From the end of the launch call's record until the kernel begins; missing where "
+                  "the kernel began before the call had returned. The share of launches that have "
+                  "one is its n by that of launch_ns.",
+                  "the call"),
+      traced_time("kernel_ns",
+                  "From a kernel's begin to its end; of a burst the mean; of library work the sum "
+                  "of the operation's kernels."),
+      traced_time("overhead_ns",
+                  "Time that overhead records cover: loading of code, a full command buffer, the "
+                  "tracer's own buffers. Those with the launch's number count from the call until "
+                  "the kernel begins, the others during the call; where they overlap, once."),
+      traced_time("inter_kernel_gap_ns",
+                  "Time between two kernels of a burst in which the device runs neither; mean of "
+                  "the burst."),
+      traced_time("device_idle_ns",
+                  "Time between the first kernel's begin and the last one's end that no kernel "
+                  "covers, per operation."),
       {"kernels", "1", kLower, "trace", "Kernels per operation.", "the gate"},
-      {"free_record_ns",
-       "ns",
-       kLower,
-       "trace",
-       "The record, from begin to end, of the call that gives an allocation back.",
-       ""},
-      {"step_ns",
-       "ns",
-       kLower,
-       "trace",
-       "From the start of a step to its end; of a job from the GPU's first work to its last.",
-       ""},
+      traced_time("free_record_ns",
+                  "The record, from begin to end, of the call that gives an allocation back."),
+      traced_time(
+          "step_ns",
+          "From the start of a step to its end; of a job from the GPU's first work to its last."),
       {"launches", "1", kLower, "trace", "Launches that were called in a step.", ""},
-      {"launch_calls_ns", "ns", kLower, "trace", "What the calls of these launches took.", ""},
-      {"collectives_ns",
-       "ns",
-       kLower,
-       "trace",
-       "The time in which of the process's work on the GPU only kernels of NCCL ran: the GPU talks "
-       "to others, or waits for them.",
-       "what computes beside"},
+      traced_time("launch_calls_ns", "What the calls of these launches took."),
+      traced_time("collectives_ns",
+                  "The time in which of the process's work on the GPU only kernels of NCCL ran: "
+                  "the GPU talks to others, or waits for them.",
+                  "what computes beside"),
       {"gpu_idle_share",
        "1",
        kLower,
@@ -136,87 +82,47 @@ std::list<Metric> shared_metrics() {
        "Of a step or a job, the share of time in which nothing of the process ran on the GPU, "
        "between its first work and its last.",
        "what other processes ran there"},
-      {"idle_queued_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Of the GPU's idle time, that in which the next work was queued already, and waited for "
-       "something else: another stream, a copy, another GPU; and the pauses between kernels.",
-       ""},
-      {"idle_launch_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Of the GPU's idle time, that from the call that brings the next work to the start of it.",
-       ""},
-      {"idle_waiting_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Of the GPU's idle time, that in which the thread that brings the next work waited for the "
-       "GPU.",
-       ""},
-      {"idle_allocating_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Of the GPU's idle time, that in which this thread took memory or gave it back.",
-       ""},
-      {"idle_calling_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Of the GPU's idle time, that in which this thread was in other calls of CUDA.",
-       ""},
-      {"idle_program_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Of the GPU's idle time, that in which this thread was in no call of CUDA: the program "
-       "itself.",
-       ""},
-      {"idle_unknown_ns",
-       "ns",
-       kLower,
-       "trace",
-       "Of the GPU's idle time, that before work of which no record tells who called for it.",
-       ""},
-      {"flag_excess_ns",
-       "ns",
-       kLower,
-       "trace",
-       "flag_ns less launch_ns of the same launch: the way back of the flag, and what the host "
-       "does around the call. Below zero, one of them is wrong.",
-       ""},
-      {"quiet_launch_ns",
-       "ns",
-       kLower,
-       "trace",
-       "launch_ns of launch/interference while nothing else goes on.",
-       "",
-       "the time until the kernel begins, while nothing else goes on"},
-      {"disturbed_launch_ns",
-       "ns",
-       kLower,
-       "trace",
-       "launch_ns of launch/interference while the interference goes on, or right after it.",
-       "",
-       "the time until the kernel begins, while the interference goes on"},
-      {"after_launch_ns",
-       "ns",
-       kLower,
-       "trace",
-       "launch_ns of launch/interference once it is over.",
-       "",
-       "the time until the kernel begins, once it is over"},
-      {"device_ns",
-       "ns",
-       kLower,
-       "events",
-       "Time on the device for one operation: two events around at least 1 ms of the same work, "
-       "or 256 operations of it, divided by their number. All of it is enqueued behind a gate, "
-       "so that launching is not measured.",
-       "the calls that enqueue the work, the host's wait"},
+      traced_time(
+          "idle_queued_ns",
+          "Of the GPU's idle time, that in which the next work was queued already, and waited for "
+          "something else: another stream, a copy, another GPU; and the pauses between kernels."),
+      traced_time("idle_launch_ns",
+                  "Of the GPU's idle time, that from the call that brings the next work to the "
+                  "start of it."),
+      traced_time("idle_waiting_ns",
+                  "Of the GPU's idle time, that in which the thread that brings the next work "
+                  "waited for the GPU."),
+      traced_time("idle_allocating_ns",
+                  "Of the GPU's idle time, that in which this thread took memory or gave it back."),
+      traced_time("idle_calling_ns",
+                  "Of the GPU's idle time, that in which this thread was in other calls of CUDA."),
+      traced_time("idle_program_ns",
+                  "Of the GPU's idle time, that in which this thread was in no call of CUDA: the "
+                  "program itself."),
+      traced_time(
+          "idle_unknown_ns",
+          "Of the GPU's idle time, that before work of which no record tells who called for it."),
+      traced_time("flag_excess_ns",
+                  "flag_ns less launch_ns of the same launch: the way back of the flag, and what "
+                  "the host does around the call. Below zero, one of them is wrong."),
+      traced_time("quiet_launch_ns",
+                  "launch_ns of launch/interference while nothing else goes on.",
+                  "",
+                  "the time until the kernel begins, while nothing else goes on"),
+      traced_time(
+          "disturbed_launch_ns",
+          "launch_ns of launch/interference while the interference goes on, or right after it.",
+          "",
+          "the time until the kernel begins, while the interference goes on"),
+      traced_time("after_launch_ns",
+                  "launch_ns of launch/interference once it is over.",
+                  "",
+                  "the time until the kernel begins, once it is over"),
+      device_time("device_ns",
+                  "Time on the device for one operation: two events around at least 1 ms of the "
+                  "same work, or 256 operations of it, divided by their number. All of it is "
+                  "enqueued behind a gate, so that launching is not measured.",
+                  "the calls that enqueue the work, the host's wait"),
       {"tflops",
        "TFLOP/s",
        kHigher,
@@ -228,30 +134,21 @@ std::list<Metric> shared_metrics() {
        "the device's peak",
        "",
        "device_ns"},
-      {"best_ns",
-       "ns",
-       kLower,
-       "events",
-       "An operation by the best of the library's candidates, which was chosen by the medians of "
-       "other samples.",
-       "launching",
-       "the best candidate's time"},
-      {"regret",
-       "1",
-       kLower,
-       "derived",
-       "The time by the library's own choice (default_ns, selected_ns) divided by best_ns, sample "
-       "by sample.",
-       "",
-       "the regret"},
-      {"per_kernel_ns",
-       "ns",
-       kLower,
-       "host_clock",
-       "Kernels that follow one another and one wait at the end, divided by their number: launch "
-       "and work.",
-       "",
-       "the time per kernel"},
+      device_time("best_ns",
+                  "An operation by the best of the library's candidates, which was chosen by the "
+                  "medians of other samples.",
+                  "launching",
+                  "the best candidate's time"),
+      derived_ratio("regret",
+                    "The time by the library's own choice (default_ns, selected_ns) divided by "
+                    "best_ns, sample by sample.",
+                    "",
+                    "the regret"),
+      host_time("per_kernel_ns",
+                "Kernels that follow one another and one wait at the end, divided by their number: "
+                "launch and work.",
+                "",
+                "the time per kernel"),
       {"starved_share",
        "1",
        kLower,
@@ -260,14 +157,11 @@ std::list<Metric> shared_metrics() {
        "before had ended: the device had nothing queued. Above one half, the chain is bound by "
        "launches.",
        ""},
-      {"first_roundtrip_ns",
-       "ns",
-       kLower,
-       "host_clock",
-       "The first launch of its kind, from the start of the call until the wait for it returns: "
-       "of a graph after its upload, or of a kernel in a fresh process.",
-       "",
-       "the first round trip"},
+      host_time("first_roundtrip_ns",
+                "The first launch of its kind, from the start of the call until the wait for it "
+                "returns: of a graph after its upload, or of a kernel in a fresh process.",
+                "",
+                "the first round trip"),
   };
 }
 
@@ -277,6 +171,34 @@ std::list<Metric>& metrics() {
 }
 
 }  // namespace
+
+Metric host_time(std::string_view key,
+                 std::string meaning,
+                 std::string excludes,
+                 std::string_view in_a_sentence) {
+  return {key, "ns", kLower, "host_clock", std::move(meaning), std::move(excludes), in_a_sentence};
+}
+
+Metric device_time(std::string_view key,
+                   std::string meaning,
+                   std::string excludes,
+                   std::string_view in_a_sentence) {
+  return {key, "ns", kLower, "events", std::move(meaning), std::move(excludes), in_a_sentence};
+}
+
+Metric traced_time(std::string_view key,
+                   std::string meaning,
+                   std::string excludes,
+                   std::string_view in_a_sentence) {
+  return {key, "ns", kLower, "trace", std::move(meaning), std::move(excludes), in_a_sentence};
+}
+
+Metric derived_ratio(std::string_view key,
+                     std::string meaning,
+                     std::string excludes,
+                     std::string_view in_a_sentence) {
+  return {key, "1", kLower, "derived", std::move(meaning), std::move(excludes), in_a_sentence};
+}
 
 const std::list<Metric>& all_metrics() {
   return metrics();

@@ -22,6 +22,25 @@ struct Metric {
   std::string_view function_of = {};    // the metric from which it is computed, and nothing else
 };
 
+/// A time in ns, the less the better: of the host's clock, of events on the device, of the trace.
+Metric host_time(std::string_view key,
+                 std::string meaning,
+                 std::string excludes = {},
+                 std::string_view in_a_sentence = {});
+Metric device_time(std::string_view key,
+                   std::string meaning,
+                   std::string excludes = {},
+                   std::string_view in_a_sentence = {});
+Metric traced_time(std::string_view key,
+                   std::string meaning,
+                   std::string excludes = {},
+                   std::string_view in_a_sentence = {});
+/// A ratio that is computed of others, the less the better.
+Metric derived_ratio(std::string_view key,
+                     std::string meaning,
+                     std::string excludes = {},
+                     std::string_view in_a_sentence = {});
+
 /// The metrics that benchmarks share, and then those that a benchmark brings (`brings` in
 /// harness/measure/benchmark.h), by key. A metric stays where it is.
 const std::list<Metric>& all_metrics();
