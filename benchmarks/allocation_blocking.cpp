@@ -416,9 +416,7 @@ const Registration allocation_blocking =
         .samples([](Profile, const CaseName&) {
           return Sampling{1, 3};  // it is the same every time, unless the machine disturbs it
         })
-        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.05 + 0.06 * sampling.blocks * sampling.samples;
-        })
+        .takes(0.05, 0.06)
         .one_device_at_a_time()
         .untraced()
         .makes<AllocationBlocking>();

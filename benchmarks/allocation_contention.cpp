@@ -228,9 +228,7 @@ const Registration allocation_contention =
           if (name.number("threads") > 1) metrics.push_back("slowest_over_fastest");
           return metrics;
         })
-        .samples([](Profile, const CaseName&) {
-          return Sampling{4, kCalls};
-        })
+        .samples({4, kCalls})
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
           return 0.05 + 3e-4 * static_cast<double>(name.number("threads")) * sampling.blocks *
                             sampling.samples / 4;

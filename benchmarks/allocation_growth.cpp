@@ -120,9 +120,7 @@ const Registration allocation_growth =
                           "chunks of a sample. The device is idle.",
                           "a wait for work that uses the memory"))
         .metrics({"map_ns", "map_ns_per_mib", "unmap_ns"})
-        .samples([](Profile, const CaseName&) {
-          return Sampling{3, 10};
-        })
+        .samples({3, 10})
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
           return 0.1 + 0.1 / static_cast<double>(name.number("chunk_mib")) * sampling.blocks *
                            sampling.samples;

@@ -142,26 +142,19 @@ const Registration allocation_order =
               "for; 32 are given back, that is waited for, and 32 are allocated: "
               "`lifo`: the newest first, `fifo`: the oldest first, `random`: any of them",
               {"hold", "lifo", "fifo", "random"})
-        .size_axis(
-            "bytes",
-            "size of the allocation",
-            [](Profile profile, const DeviceFacts&) {
-              if (profile == Profile::full)
-                return std::vector<std::string>{"512", "65536", "1048576", "16777216"};
-              return std::vector<std::string>{"65536", "16777216"};
-            },
-            kLargestSize)
+        .size_axis("bytes",
+                   "size of the allocation",
+                   by_profile({"65536", "16777216"},
+                              {"65536", "16777216"},
+                              {"512", "65536", "1048576", "16777216"}),
+                   kLargestSize)
         .only(beyond_quick)
         .metrics([](const CaseName& name) -> std::vector<std::string_view> {
           if (name.at("order") == "hold") return {"call_ns"};
           return {"call_ns", "free_ns"};
         })
-        .samples([](Profile, const CaseName&) {
-          return Sampling{2, 128};
-        })
-        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.05 + 3e-4 * sampling.blocks * sampling.samples;
-        })
+        .samples({2, 128})
+        .takes(0.05, 3e-4)
         .one_device_at_a_time()
         .untraced()
         .makes<AllocationOrder>();

@@ -160,9 +160,7 @@ const Registration allocation_touch =
              "caches are not known.",
              ""})
         .metrics({"first_touch_ns", "second_touch_ns", "first_over_second_touch"})
-        .samples([](Profile, const CaseName&) {
-          return Sampling{3, 10};
-        })
+        .samples({3, 10})
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const double bytes = static_cast<double>(name.number("bytes"));
           const double between =

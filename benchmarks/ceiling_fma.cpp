@@ -112,9 +112,7 @@ const Registration ceiling_multiply_add =
           return is_gpu(facts) && profile != Profile::quick;
         })
         .metrics({"device_ns", "tflops"})
-        .samples([](Profile, const CaseName&) {
-          return Sampling{5, 5};
-        })
+        .samples({5, 5})
         .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
           constexpr double kOne = 6e-3;
           return 0.3 + kOne * (sampling.blocks * sampling.samples);

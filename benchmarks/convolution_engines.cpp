@@ -50,9 +50,7 @@ const Registration convolution_engines =
           return !narrow || shape.direction == ConvolutionDirection::forward;
         })
         .metrics({"selected_ns", "best_ns", "regret"})
-        .samples([](Profile, const CaseName&) {
-          return Sampling{5, 5};
-        })
+        .samples({5, 5})
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const ConvolutionShape shape = convolution_of(name);
           // Up to some twenty candidates, each verified whole and timed; some are ten times slower

@@ -45,9 +45,7 @@ const Registration convolution_ladder =
           return !rung || rung->type_name == name.at("type");
         })
         .metrics({"device_ns", "tflops"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 3 : 5, 5};
-        })
+        .samples({3, 5}, {5, 5})
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const auto* const rung = kernels::find_convolution_rung(name.at("rung"));
           return convolution_seconds(facts, ladder_shape(name), sampling) / (rung ? rung->rate : 1);

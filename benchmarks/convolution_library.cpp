@@ -33,17 +33,7 @@ std::vector<std::string> layers(Profile profile, const DeviceFacts&) {
   return names;
 }
 
-std::vector<std::string> batch_sizes(Profile profile, const DeviceFacts&) {
-  if (profile == Profile::full) return {"1", "8", "32"};
-  return {"1", profile == Profile::quick ? "8" : "32"};
-}
-
 constexpr std::uint64_t kLargestBatch = 1 << 16;
-
-std::vector<std::string> convolution_caches(Profile profile, const DeviceFacts&) {
-  return profile == Profile::full ? std::vector<std::string>{"warm", "cold"}
-                                  : std::vector<std::string>{"warm"};
-}
 
 const Registration convolution_library =
     benchmark("convolution/library")
@@ -51,9 +41,12 @@ const Registration convolution_library =
             "How fast does the device's own library compute the convolutions of ResNet-50, in "
             "NCHW?")
         .axis("layer", "of ResNet-50, by its stage, filter and channels", layers)
-        .size_axis("n", "images of a batch", batch_sizes, kLargestBatch)
+        .size_axis("n",
+                   "images of a batch",
+                   by_profile({"1", "8"}, {"1", "32"}, {"1", "8", "32"}),
+                   kLargestBatch)
         .axis("type", product_type_meaning, convolution_types)
-        .axis("cache", cache_meaning, convolution_caches)
+        .axis("cache", cache_meaning, by_profile({"warm"}, {"warm"}, {"warm", "cold"}))
         .metrics({"device_ns", "tflops"})
         .headline({"convolution fp32, best", "type:fp32", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {

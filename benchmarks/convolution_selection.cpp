@@ -68,17 +68,8 @@ const Registration convolution_selection =
               })
         .axis("direction",
               convolution_direction_meaning,
-              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
-                if (profile == Profile::quick) return {"forward"};
-                return names_of(kConvolutionDirections);
-              })
-        .axis("type",
-              product_type_meaning,
-              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
-                if (profile == Profile::quick) return {"fp32"};
-                if (profile == Profile::nightly) return {"fp16"};
-                return {"fp32", "fp16"};
-              })
+              by_profile({"forward"}, names_of(kConvolutionDirections)))
+        .axis("type", product_type_meaning, by_profile({"fp32"}, {"fp16"}, {"fp32", "fp16"}))
         .brings(device_time(
             "selected_ns",
             "A convolution by the algorithm that most of 20 selections have first which run "
@@ -101,9 +92,7 @@ const Registration convolution_selection =
                 selection_figure("data", "fp16"),
                 selection_figure("filter", "fp16"),
                 selection_figure("forward", "fp32")})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 3 : 5, 5};
-        })
+        .samples({3, 5}, {5, 5})
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const ConvolutionShape shape = convolution_of(name);
           // Some ten candidates, each verified whole and timed; each of 20 finds runs all of them a

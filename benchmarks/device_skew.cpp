@@ -138,9 +138,7 @@ const Registration device_skew =
                  "the share that devices wait",
                  "skew_ns"})
         .metrics({"skew_step_ns", "skew_ns", "waiting_share"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 2 : 4, 50};
-        })
+        .samples({2, 50}, {4, 50})
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
           const double start_s = name.at("collective") == "none" ? 1 : 4;
           return start_s + 5e-3 * sampling.blocks * sampling.samples;

@@ -52,11 +52,6 @@ class LaunchAfterIdle : public Case {
   std::string method_;
 };
 
-std::vector<std::string> idle_times(Profile profile, const DeviceFacts&) {
-  if (profile == Profile::quick) return {"0", "1", "10", "100"};
-  return {"0", "1", "10", "100", "1000", "2000"};
-}
-
 /// The long ones have one sample per process: what counts is how many processes there are.
 Sampling samples(Profile profile, const CaseName& name) {
   const bool quick = profile == Profile::quick;
@@ -112,7 +107,9 @@ void advise_on_after_idle(Adviser& adviser) {
 const Registration launch_after_idle =
     benchmark("launch/after_idle")
         .asks("Is a launch slower after an idle time?")
-        .axis("idle_ms", "milliseconds without work before the launch", idle_times)
+        .axis("idle_ms",
+              "milliseconds without work before the launch",
+              by_profile({"0", "1", "10", "100"}, {"0", "1", "10", "100", "1000", "2000"}))
         .metrics({"api_ns", "roundtrip_ns"})
         .samples(samples)
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {

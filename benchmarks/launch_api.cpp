@@ -90,9 +90,7 @@ const Registration launch_api =
           const bool quick = profile == Profile::quick;
           return is_burst(name) ? Sampling{quick ? 3 : 10, 20} : Sampling{quick ? 3 : 10, 500};
         })
-        .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
-          return seconds_by_mode(name, sampling);
-        })
+        .takes(seconds_by_mode)
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()

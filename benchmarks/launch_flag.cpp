@@ -163,12 +163,8 @@ const Registration flag_launch =
                       "launch_ns that needs no tracing; it includes the way back.",
                       "the wait, which follows"))
         .metrics({"flag_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return profile == Profile::quick ? Sampling{5, 200} : Sampling{10, 500};
-        })
-        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.05 + 2e-5 * sampling.blocks * sampling.samples;
-        })
+        .samples({5, 200}, {10, 500})
+        .takes(0.05, 2e-5)
         .one_device_at_a_time()
         .traced_as(TracedAs::launch)
         .makes<FlagLaunch>();
@@ -185,12 +181,8 @@ const Registration flag_echo =
                 kRounds),
             "a launch"))
         .metrics({"echo_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return profile == Profile::quick ? Sampling{3, 20} : Sampling{5, 50};
-        })
-        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.05 + 1e-4 * sampling.blocks * sampling.samples;
-        })
+        .samples({3, 20}, {5, 50})
+        .takes(0.05, 1e-4)
         .one_device_at_a_time()
         .makes<FlagEcho>();
 

@@ -72,12 +72,8 @@ const Registration launch_grid =
         .asks("From how many blocks on does the grid add to a launch?")
         .size_axis("blocks", "blocks of the grid", grids, std::numeric_limits<std::int32_t>::max())
         .metrics({"api_ns", "roundtrip_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 3 : 10, 300};
-        })
-        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.01 + 2e-5 * sampling.blocks * sampling.samples;
-        })
+        .samples({3, 300}, {10, 300})
+        .takes(0.01, 2e-5)
         .one_device_at_a_time()
         .stops_when_steady()
         .traced_as(TracedAs::launch)

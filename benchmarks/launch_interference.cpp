@@ -198,12 +198,7 @@ const Registration launch_interference =
     benchmark("launch/interference")
         .asks("What makes launches slower, by how much, and for how long afterwards?")
         .axis("beside", kinds_meaning(), kind_names)
-        .axis("mode",
-              mode_meaning(),
-              [](Profile profile, const DeviceFacts&) {
-                return profile == Profile::quick ? std::vector<std::string>{"idle"}
-                                                 : std::vector<std::string>{"idle", "burst"};
-              })
+        .axis("mode", mode_meaning(), by_profile({"idle"}, {"idle", "burst"}))
         .only([](Profile, const DeviceFacts&, const CaseName& name) {
           // What happens between launches would happen between bursts.
           return !is_burst(name) || !interference_named(name.at("beside")).between;
@@ -254,7 +249,7 @@ const Registration launch_interference =
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const InterferenceKind& kind = interference_named(name.at("beside"));
           const double preparing = kind.name.starts_with("process") ? 3 : 0.1;
-          const double launches = seconds_by_mode(name, sampling);
+          const double launches = seconds_by_mode(facts, name, sampling);
           return preparing + (is_gpu(facts) ? 1 : 2) * launches + kind.seconds * sampling.blocks;
         })
         .one_device_at_a_time()

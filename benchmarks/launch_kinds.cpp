@@ -166,9 +166,7 @@ const Registration launch_cooperative =
         })
         .metrics({"api_ns", "roundtrip_ns"})
         .samples(sampling)
-        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.01 + 1.5e-5 * sampling.blocks * sampling.samples;
-        })
+        .takes(0.01, 1.5e-5)
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
@@ -187,9 +185,7 @@ const Registration launch_dependent =
           return can(facts, Capability::launch_dependently) || name.at("launch") == "dependent";
         })
         .metrics({"per_kernel_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 3 : 10, 5};
-        })
+        .samples({3, 5}, {10, 5})
         .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
           return 0.01 + 8e-6 * kBurst * (sampling.blocks * (sampling.samples + 2) + 1);
         })

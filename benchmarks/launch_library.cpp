@@ -72,12 +72,8 @@ const Registration launch_library =
                            : std::vector<std::string>{"kernel", "matmul", "convolution"};
               })
         .metrics({"api_ns", "roundtrip_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 3 : 10, 50};
-        })
-        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.1 + 2e-4 * sampling.blocks * sampling.samples;
-        })
+        .samples({3, 50}, {10, 50})
+        .takes(0.1, 2e-4)
         .one_device_at_a_time()
         .stops_when_steady()
         .traced_as(TracedAs::work)

@@ -19,8 +19,8 @@ const Registration null_launch =
           return is_burst(name) ? Sampling{quick ? 5 : 10, quick ? 60 : 100}
                                 : Sampling{quick ? 5 : 10, 2000};
         })
-        .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
-          return 0.05 + seconds_by_mode(name, sampling);
+        .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
+          return 0.05 + seconds_by_mode(facts, name, sampling);
         })
         .one_device_at_a_time()
         .traced_as(traced_by_mode)

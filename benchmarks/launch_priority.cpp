@@ -109,9 +109,7 @@ const Registration launch_priority =
           return can(facts, Capability::use_priorities) || name.at("priority") == "higher";
         })
         .metrics({"roundtrip_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 3 : 8, 10};
-        })
+        .samples({3, 10}, {8, 10})
         .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
           return 0.01 + 1.3e-3 * (sampling.blocks * (sampling.samples + 1) + 1);
         })

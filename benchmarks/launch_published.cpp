@@ -343,9 +343,7 @@ const Registration cscs =
             "",
             "the time per launch"))
         .metrics({"wall_per_launch_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{1, profile == Profile::quick ? 1 : 3};
-        })
+        .samples({1, 1}, {1, 3})
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
           const double launch = name.at("wait") == "each" ? 1.2e-5 : 4e-6;
           return 0.02 + 5000 * launch * sampling.blocks * sampling.samples;
@@ -402,9 +400,7 @@ const Registration small_kernels =
               small_methods)
         .axis("kib", "KiB that a kernel works on", small_sizes)
         .metrics({"per_kernel_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{1, profile == Profile::quick ? 1 : 3};
-        })
+        .samples({1, 1}, {1, 3})
         .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
           return 0.02 + 2000 * 4e-6 * (sampling.blocks * sampling.samples + 12);
         })

@@ -152,12 +152,8 @@ const Registration launch_queue =
                                       duration_text(kQueuedKernelNs)),
                           "the wait"))
         .metrics({"queue_depth", "full_launch_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{1, profile == Profile::quick ? 2 : 5};
-        })
-        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.02 + 0.17 * sampling.blocks * sampling.samples;
-        })
+        .samples({1, 2}, {1, 5})
+        .takes(0.02, 0.17)
         .one_device_at_a_time()
         .untraced()
         .advises(advise_on_queue)

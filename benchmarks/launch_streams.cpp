@@ -162,9 +162,7 @@ const Registration launch_streams =
                  name.at("streams") == "1";
         })
         .metrics({"per_launch_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return profile == Profile::quick ? Sampling{2, 2} : Sampling{7, 3};
-        })
+        .samples({2, 2}, {7, 3})
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
           const double launch = name.at("kernel") == "10us" ? 1e-5 : 4e-6;
           return 0.01 + launch * kBurst * (sampling.blocks * (sampling.samples + 1) + 4);

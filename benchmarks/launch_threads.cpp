@@ -90,11 +90,6 @@ class ThreadsLaunch : public Case {
   std::unique_ptr<Team> team_;  // last, so that its threads end first
 };
 
-std::vector<std::string> thread_counts(Profile profile, const DeviceFacts&) {
-  if (profile == Profile::quick) return {"1", "2", "4", "16"};
-  return {"1", "2", "4", "8", "16"};
-}
-
 void advise_on_threads(Adviser& adviser) {
   const auto own =
       adviser.rows.compare_axis({{"streams", "own"}}, "threads_per_launch_ns", "threads", "1");
@@ -139,7 +134,7 @@ const Registration launch_threads =
         .asks("Does it pay to launch from several threads?")
         .axis("threads",
               "threads that launch at the same time, each on a CPU of its own",
-              thread_counts)
+              by_profile({"1", "2", "4", "16"}, {"1", "2", "4", "8", "16"}))
         .axis("streams",
               "`own`: a stream for each thread; `shared`: one for all",
               {"own", "shared"})
@@ -149,9 +144,7 @@ const Registration launch_threads =
                           "",
                           "the time per launch"))
         .metrics({"threads_per_launch_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 3 : 10, 5};
-        })
+        .samples({3, 5}, {10, 5})
         .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
           return 0.02 + 4e-6 * kBurst * (sampling.blocks * (sampling.samples + 3) + 4);
         })

@@ -139,12 +139,8 @@ const Registration launch_wait =
                           "other threads",
                           "the CPU time"))
         .metrics({"roundtrip_ns", "cpu_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 3 : 10, 300};
-        })
-        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.01 + 3e-5 * sampling.blocks * sampling.samples;
-        })
+        .samples({3, 300}, {10, 300})
+        .takes(0.01, 3e-5)
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()

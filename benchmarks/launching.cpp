@@ -50,7 +50,7 @@ TracedAs traced_by_mode(const CaseName& name) {
   return is_burst(name) ? TracedAs::burst : TracedAs::launch;
 }
 
-double seconds_by_mode(const CaseName& name, Sampling sampling) {
+double seconds_by_mode(const DeviceFacts&, const CaseName& name, Sampling sampling) {
   constexpr double kLaunchSeconds = 4e-6;
   const double launches = is_burst(name) ? kBurst : 3;
   return 0.01 + kLaunchSeconds * launches * sampling.blocks * sampling.samples;

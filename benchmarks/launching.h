@@ -60,7 +60,7 @@ inline constexpr LaunchMode kModes[] = {{"idle", "api_ns"}, {"burst", "per_launc
 std::vector<std::string_view> metrics_by_mode(const CaseName& name);
 TracedAs traced_by_mode(const CaseName& name);
 /// About `seconds` for either mode, at 4 us a launch.
-double seconds_by_mode(const CaseName& name, Sampling sampling);
+double seconds_by_mode(const DeviceFacts&, const CaseName& name, Sampling sampling);
 
 /// One launch on an idle stream.
 struct IdleTimes {

@@ -287,9 +287,7 @@ const Registration matmul_bits =
                               "what processes differ in: bits.csv has it",
                               "the number of distinct results"))
         .metrics({"distinct_results"})
-        .samples([](Profile, const CaseName&) {
-          return Sampling{1, 1};
-        })
+        .samples({1, 1})
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling) {
           // Two passes of some ten results, each filled before and read whole.
           return 0.1 + 4 * product_seconds(facts, shape_of_bits(name), {1, 5});

@@ -224,11 +224,9 @@ const Registration matmul_choice =
               })
         .axis("type",
               product_type_meaning,
-              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
-                if (profile == Profile::quick) return {"fp32"};
-                if (profile == Profile::nightly) return {"fp32", "bf16", "fp8_e4m3"};
-                return {"fp32", "fp16", "bf16", "int8", "fp8_e4m3", "fp8_e4m3_fast"};
-              })
+              by_profile({"fp32"},
+                         {"fp32", "bf16", "fp8_e4m3"},
+                         {"fp32", "fp16", "bf16", "int8", "fp8_e4m3", "fp8_e4m3_fast"}))
         .brings(way("default_ns",
                     "A product by the library that its users take, and its own choice.",
                     "the time"))
@@ -256,9 +254,7 @@ const Registration matmul_choice =
                   "tuned_regret"})
         .advises(advise_on_choice)
         .draws({choice_figure("fp32"), choice_figure("bf16"), choice_figure("fp8_e4m3")})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::quick ? 3 : 5, 5};
-        })
+        .samples({3, 5}, {5, 5})
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const MatmulShape shape = matmul_shape(name.at("shape"));
           // Up to 32 candidates, each verified whole and timed seven times.

@@ -65,9 +65,7 @@ const Registration matmul_data =
         })
         .metrics({"device_ns", "tflops"})
         .advises(advise_on_data)
-        .samples([](Profile, const CaseName&) {
-          return Sampling{5, 5};
-        })
+        .samples({5, 5})
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           return product_seconds(facts, square_of_data(name), sampling);
         })

@@ -29,17 +29,12 @@ std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
 
 constexpr std::uint64_t kLargestSide = 1 << 16;
 
-std::vector<std::string> matmul_caches(Profile profile, const DeviceFacts&) {
-  return profile == Profile::quick ? std::vector<std::string>{"warm"}
-                                   : std::vector<std::string>{"warm", "cold"};
-}
-
 const Registration matmul_library =
     benchmark("matmul/library")
         .asks("How fast does the device's own library multiply square matrices?")
         .size_axis("size", "rows and columns of the square matrices", sizes, kLargestSide)
         .axis("type", product_type_meaning, matmul_types)
-        .axis("cache", cache_meaning, matmul_caches)
+        .axis("cache", cache_meaning, by_profile({"warm"}, {"warm", "cold"}))
         .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
           if (profile == Profile::full) return true;
           // Operands that no cache holds are cold in any case.

@@ -1,6 +1,7 @@
 #include "harness/measure/benchmark.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string_view>
 
@@ -97,6 +98,19 @@ ProcessConfig Benchmark::process_config_of(const CaseName& name) const {
   return process_config;
 }
 
+Axis::Values by_profile(std::vector<std::string> quick,
+                        std::vector<std::string> nightly,
+                        std::vector<std::string> full) {
+  return [values = std::array{std::move(quick), std::move(nightly), std::move(full)}](
+             Profile profile, const DeviceFacts&) {
+    return values[static_cast<std::size_t>(profile)];
+  };
+}
+
+Axis::Values by_profile(std::vector<std::string> quick, std::vector<std::string> otherwise) {
+  return by_profile(std::move(quick), otherwise, otherwise);
+}
+
 BenchmarkBuilder::BenchmarkBuilder(std::string name) {
   benchmark_.name = std::move(name);
   benchmark_.seconds = [](const DeviceFacts&, const CaseName&, Sampling) { return 0.2; };
@@ -170,6 +184,22 @@ BenchmarkBuilder& BenchmarkBuilder::samples(
     std::function<Sampling(Profile, const CaseName&)> sampling) {
   benchmark_.sampling = std::move(sampling);
   return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::samples(Sampling always) {
+  return samples(always, always);
+}
+
+BenchmarkBuilder& BenchmarkBuilder::samples(Sampling quick, Sampling otherwise) {
+  return samples([=](Profile profile, const CaseName&) {
+    return profile == Profile::quick ? quick : otherwise;
+  });
+}
+
+BenchmarkBuilder& BenchmarkBuilder::takes(double first_s, double sample_s) {
+  return takes([=](const DeviceFacts&, const CaseName&, Sampling sampling) {
+    return first_s + sample_s * sampling.blocks * sampling.samples;
+  });
 }
 
 BenchmarkBuilder& BenchmarkBuilder::takes(

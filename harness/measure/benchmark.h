@@ -146,6 +146,12 @@ struct Axis {
   std::uint64_t largest = 0;  // of an axis of sizes, which a user may sweep; else 0
 };
 
+/// Values that depend on the profile alone.
+Axis::Values by_profile(std::vector<std::string> quick,
+                        std::vector<std::string> nightly,
+                        std::vector<std::string> full);
+Axis::Values by_profile(std::vector<std::string> quick, std::vector<std::string> otherwise);
+
 /// A setting of the whole process that cases ask for; nothing: the usual one. Settings are in
 /// harness/core/process_config.h.
 struct ProcessSetting {
@@ -212,6 +218,10 @@ class BenchmarkBuilder {
   /// What the rule notes is an answer that the terminal has too.
   BenchmarkBuilder& answers_on_terminal();
   BenchmarkBuilder& samples(std::function<Sampling(Profile, const CaseName&)> sampling);
+  BenchmarkBuilder& samples(Sampling always);
+  BenchmarkBuilder& samples(Sampling quick, Sampling otherwise);
+  /// So many seconds at first and for each sample.
+  BenchmarkBuilder& takes(double first_s, double sample_s);
   BenchmarkBuilder& takes(
       std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
   BenchmarkBuilder& one_device_at_a_time();
