@@ -27,11 +27,12 @@ std::string label_of(const FleetDeviceRow& device) {
                      device.pci_bus_id.empty() ? device.device : device.pci_bus_id);
 }
 
-Finding begin(std::string code, Severity severity) {
+Finding begin(std::string code, Severity severity, std::string subject) {
   Finding finding;
   finding.source = FindingSource::session;
   finding.code = std::move(code);
   finding.severity = severity;
+  finding.subject = std::move(subject);
   return finding;
 }
 
@@ -110,8 +111,7 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::size_t>& ex
     if (!one.worst) continue;
     const auto& [node, kind] = where;
     const FleetMetricRow& metric = rows.metrics[one.worst->front()->metric];
-    Finding finding = begin("fleet-node", Severity::distorts);
-    finding.subject = node;
+    Finding finding = begin("fleet-node", Severity::distorts, node);
     finding.sentence = fmt::format(
         "All {} of {} that were compared ({}) are slower than those of other nodes, {} times at "
         "least in {} of {}: what they share, the node, is to be looked at first.",
@@ -144,8 +144,7 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::size_t>& ex
       findings.push_back(std::move(finding));
       continue;
     }
-    Finding rest = begin("fleet-nodes", Severity::distorts);
-    rest.subject = "session";
+    Finding rest = begin("fleet-nodes", Severity::distorts, "session");
     const std::size_t more = found.size() - kMostFindingsNamed;
     rest.sentence = fmt::format(
         "{} more {} slower as a whole than the others.", more, more == 1 ? "node is" : "nodes are");
@@ -165,8 +164,7 @@ std::vector<Finding> standing_out(const FleetRows& rows, const std::set<std::siz
   std::vector<Finding> findings;
   for (const FleetDeviceRow* device : odd) {
     if (findings.size() == kMostFindingsNamed) {
-      Finding rest = begin("fleet-devices", Severity::distorts);
-      rest.subject = "session";
+      Finding rest = begin("fleet-devices", Severity::distorts, "session");
       const std::size_t more = odd.size() - kMostFindingsNamed;
       rest.sentence =
           fmt::format("{} more {} out.", more, more == 1 ? "device stands" : "devices stand");
@@ -174,8 +172,7 @@ std::vector<Finding> standing_out(const FleetRows& rows, const std::set<std::siz
       findings.push_back(std::move(rest));
       break;
     }
-    Finding finding = begin("fleet-device", Severity::distorts);
-    finding.subject = device->device;
+    Finding finding = begin("fleet-device", Severity::distorts, device->device);
     finding.device = device->device;
     if (device->cases == 0) {
       finding.code = "fleet-failed";
@@ -218,8 +215,7 @@ std::vector<Finding> failed_cases(const FleetRows& rows) {
   }
   if (failed.empty()) return {};
   std::ranges::stable_sort(failed, std::greater<>(), &FleetDeviceRow::cases_failed);
-  Finding finding = begin("fleet-cases-failed", Severity::distorts);
-  finding.subject = "session";
+  Finding finding = begin("fleet-cases-failed", Severity::distorts, "session");
   finding.sentence =
       fmt::format("On {} some cases failed or gave wrong results: these are in no comparison.",
                   counted(failed.size(), "device"));
@@ -248,8 +244,7 @@ std::vector<Finding> apart(const FleetRows& rows) {
   }
   std::vector<Finding> findings;
   for (const auto& [name, kind] : kinds) {
-    Finding finding = begin("fleet-apart", Severity::distorts);
-    finding.subject = name;
+    Finding finding = begin("fleet-apart", Severity::distorts, name);
     const std::string_view unit = unit_of(kind.most->metric);
     finding.sentence = fmt::format(
         "The devices of {} lie far apart in {}, most in {} of {}: a quarter is at {} or below, and "
@@ -278,8 +273,8 @@ std::vector<Finding> nothing_odd(const FleetRows& rows, bool lie_apart) {
   }
   for (const FleetDeviceRow& device : rows.devices) measured += device.cases > 0;
   if (compared == 0) {
-    Finding finding = begin("fleet-alone", measured > 0 ? Severity::open : Severity::prevents);
-    finding.subject = "session";
+    Finding finding =
+        begin("fleet-alone", measured > 0 ? Severity::open : Severity::prevents, "session");
     finding.sentence = measured > 0 ? "No device has a metric in common with another of its kind, "
                                       "so none can be called slow."
                                     : "No device has a result.";
@@ -288,8 +283,7 @@ std::vector<Finding> nothing_odd(const FleetRows& rows, bool lie_apart) {
   if (lie_apart) return {};
   std::set<std::size_t> low;  // devices
   for (const FleetScoreRow& score : rows.scores) low.insert(score.device);
-  Finding finding = begin("fleet-even", low.empty() ? Severity::fine : Severity::note);
-  finding.subject = "session";
+  Finding finding = begin("fleet-even", low.empty() ? Severity::fine : Severity::note, "session");
   finding.sentence = fmt::format(
       "None of {} of {} stands out: none is worse than its kind by more than 2 %, by more than "
       "chance, and by more than its kind spreads anyway.",
@@ -313,8 +307,7 @@ std::vector<Finding> too_few_runs(const FleetRows& rows) {
     if (!device.judged) ++without_interval;
   }
   if (without_interval == 0) return {};
-  Finding finding = begin("fleet-few-runs", Severity::open);
-  finding.subject = "session";
+  Finding finding = begin("fleet-few-runs", Severity::open, "session");
   finding.sentence = fmt::format(
       "Of {}, {} with fewer than three runs of each case cannot be told to differ from their kind.",
       counted(compared, "device"),

@@ -94,24 +94,10 @@ class Telemetry::Host {
   SystemFiles system_;
 };
 
-class Telemetry::Gpu {
- public:
-  explicit Gpu(const DeviceFacts& device) : state_(device) {}
-  void read(TelemetryReading& reading) {
-    for (const cuda::Gauge& gauge : state_.read())
-      reading.values.emplace_back(gauge.name, gauge.value);
-  }
-  std::map<std::string, std::string> settings() const { return state_.settings(); }
-  LoadedLibrary loaded_library() const { return state_.loaded_library(); }
-
- private:
-  cuda::GpuState state_;
-};
-
 Telemetry::Telemetry(const DeviceFacts& device) : host_(std::make_unique<Host>()) {
   if (!is_gpu(device)) return;
   try {
-    gpu_ = std::make_unique<Gpu>(device);
+    gpu_ = std::make_unique<cuda::GpuState>(device);
   } catch (const Error& error) {
     device_problem_ = error.what();
   }
@@ -122,7 +108,9 @@ Telemetry::~Telemetry() = default;
 TelemetryReading Telemetry::read() {
   TelemetryReading reading{now_ns(), {}};
   host_->read(reading);
-  if (gpu_) gpu_->read(reading);
+  if (!gpu_) return reading;
+  for (const cuda::Gauge& gauge : gpu_->read())
+    reading.values.emplace_back(gauge.name, gauge.value);
   return reading;
 }
 

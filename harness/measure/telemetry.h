@@ -15,6 +15,10 @@
 
 namespace launchgap {
 
+namespace cuda {
+class GpuState;
+}
+
 /// A quantity of telemetry. Counters only ever grow, so what matters is their change over a block;
 /// the others are as they were at that moment.
 struct TelemetryQuantity {
@@ -54,9 +58,8 @@ class Telemetry {
 
  private:
   class Host;
-  class Gpu;
   std::unique_ptr<Host> host_;
-  std::unique_ptr<Gpu> gpu_;
+  std::unique_ptr<cuda::GpuState> gpu_;
   std::string device_problem_;
 };
 

@@ -32,13 +32,8 @@ Finding prevents(const char* code,
                  std::string sentence,
                  const std::vector<std::string>& evidence,
                  std::string remedy) {
-  return {code,
-          Severity::prevents,
-          kMachine,
-          std::move(sentence),
-          in_words(evidence),
-          std::move(remedy),
-          {}};
+  return about(
+      kMachine, code, Severity::prevents, std::move(sentence), evidence, std::move(remedy));
 }
 
 template <class... Lists>

@@ -22,13 +22,8 @@ Finding about_gpu(const JoinedGpu& gpu,
                   std::string sentence,
                   const std::vector<std::string>& evidence,
                   std::string remedy) {
-  return {code,
-          Severity::prevents,
-          gpu.subject(),
-          std::move(sentence),
-          in_words(evidence),
-          std::move(remedy),
-          {}};
+  return about(
+      gpu.subject(), code, Severity::prevents, std::move(sentence), evidence, std::move(remedy));
 }
 
 std::optional<GpuIdentity> identity(const JoinedGpu& gpu) {
