@@ -9,7 +9,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/import_answer.h"
 #include "harness/cli/mistakes.h"
-#include "harness/cli/recording_cost.h"
+#include "harness/cli/program_recorder.h"
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"

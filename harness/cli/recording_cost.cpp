@@ -1,5 +1,3 @@
-#include "harness/cli/recording_cost.h"
-
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/console.h"
+#include "harness/cli/program_recorder.h"
 #include "harness/core/text.h"
 #include "harness/import/recording.h"
 #include "harness/import/recording_costs.h"

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "harness/core/finding.h"
-#include "harness/doctor/compatibility/last_support.h"
 #include "harness/doctor/compatibility/what_if.h"
 #include "harness/record/json.h"
 

@@ -19,7 +19,6 @@
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "harness/fleet/fleet_findings.h"
-#include "harness/fleet/fleet_places.h"
 #include "harness/fleet/part_tables.h"
 #include "harness/rules/outliers.h"
 #include "harness/rules/scores.h"

@@ -11,7 +11,6 @@
 #include "harness/core/metric.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
-#include "harness/fleet/fleet_places.h"
 #include "harness/rules/scores.h"
 
 namespace launchgap::fleet {

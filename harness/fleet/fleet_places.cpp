@@ -1,5 +1,3 @@
-#include "harness/fleet/fleet_places.h"
-
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -13,6 +11,7 @@
 #include "harness/core/metric.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
+#include "harness/fleet/fleet_findings.h"
 #include "harness/rules/scores.h"
 #include "harness/stats/stats.h"
 

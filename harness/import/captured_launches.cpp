@@ -1,10 +1,10 @@
-#include "harness/import/captured_launches.h"
-
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "harness/import/repairs.h"
 
 namespace launchgap::recording {
 namespace {

@@ -1,8 +1,8 @@
-#include "harness/import/copies.h"
-
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
+
+#include "harness/import/repairs.h"
 
 namespace launchgap::recording {
 namespace {

@@ -13,13 +13,11 @@
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/stop.h"
-#include "harness/import/captured_launches.h"
 #include "harness/import/compressed_text.h"
-#include "harness/import/copies.h"
 #include "harness/import/database.h"
 #include "harness/import/readers.h"
 #include "harness/import/recording.h"
-#include "harness/import/stray_times.h"
+#include "harness/import/repairs.h"
 
 namespace launchgap::recording {
 namespace {

@@ -1,9 +1,9 @@
-#include "harness/import/stray_times.h"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
+
+#include "harness/import/repairs.h"
 
 namespace launchgap::recording {
 namespace {

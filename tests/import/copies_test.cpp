@@ -1,7 +1,6 @@
-#include "harness/import/copies.h"
-
 #include <gmock/gmock.h>
 
+#include "harness/import/repairs.h"
 #include "tests/import/job.h"
 
 namespace launchgap::recording {

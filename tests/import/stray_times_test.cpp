@@ -1,8 +1,7 @@
-#include "harness/import/stray_times.h"
-
 #include <gmock/gmock.h>
 
 #include "harness/import/launches.h"
+#include "harness/import/repairs.h"
 #include "tests/import/job.h"
 
 namespace launchgap::recording {

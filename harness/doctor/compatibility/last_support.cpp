@@ -1,10 +1,9 @@
-#include "harness/doctor/compatibility/last_support.h"
-
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "harness/doctor/compatibility/framework_answer.h"
+#include "harness/doctor/compatibility/what_if.h"
 
 namespace launchgap::doctor {
 namespace {
