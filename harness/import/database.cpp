@@ -10,6 +10,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
+#include "harness/core/text.h"
 
 namespace launchgap::recording {
 namespace {
@@ -111,10 +112,10 @@ std::string Database::column_or_null(std::string_view table, std::string_view co
 }
 
 SqliteStatement Database::select(std::string_view table,
-                                 std::initializer_list<std::string_view> columns,
+                                 std::string_view columns,
                                  std::string_view rest) const {
   std::string list;
-  for (const std::string_view column : columns) {
+  for (const std::string_view column : parts_of(columns, " ")) {
     list += list.empty() ? "" : ", ";
     list += column_or_null(table, column);
   }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
 #include <set>
 #include <string>
 #include <string_view>
@@ -35,9 +34,10 @@ class Database {
   /// The column, or NULL where the table has none: columns come and go with the schema.
   std::string column_or_null(std::string_view table, std::string_view column) const;
 
-  /// These columns of a table's rows, NULL for one that it lacks; `rest` is what stands behind.
+  /// These columns of a table's rows ("start end"), NULL for one that it lacks; `rest` is what
+  /// stands behind.
   SqliteStatement select(std::string_view table,
-                         std::initializer_list<std::string_view> columns,
+                         std::string_view columns,
                          std::string_view rest = "") const;
   /// What is read of it throws Error if the file cannot be read on, and Stopped once a signal was
   /// noted.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
 #include "harness/import/call_names.h"
 #include "harness/import/database.h"
 #include "harness/import/readers.h"
@@ -102,8 +103,8 @@ class NsysReader {
   }
 
   /// Throws Error that names a column that must be there.
-  void need(std::string_view table, std::initializer_list<std::string_view> columns) const {
-    for (const std::string_view column : columns) {
+  void need(std::string_view table, std::string_view columns) const {
+    for (const std::string_view column : parts_of(columns, " ")) {
       if (!database_.has(table, column)) {
         throw Error(
             "its table {} has no column {}: launchgap knows schemas 2.7 to 3.25, this is {}",
@@ -145,7 +146,7 @@ class NsysReader {
   /// is a little wider.
   void read_calls() {
     constexpr std::int64_t kWithCallChain = 67;
-    need(kCalls, {"start", "end", "globalTid", "correlationId", "nameId"});
+    need(kCalls, "start end globalTid correlationId nameId");
     std::set<std::pair<std::int64_t, std::int64_t>> seen;
     bool doubled = false;
     if (database_.has(kCalls, "eventClass")) {
@@ -160,8 +161,8 @@ class NsysReader {
                       kWithCallChain));
       while (rows.next()) seen.emplace(rows.integer(0), rows.integer(1));
     }
-    SqliteStatement rows = database_.select(
-        kCalls, {"start", "end", "globalTid", "correlationId", "nameId", "eventClass"});
+    SqliteStatement rows =
+        database_.select(kCalls, "start end globalTid correlationId nameId eventClass");
     const std::uint64_t most = database_.count(kCalls);
     while (rows.next()) {
       const std::int64_t global = rows.integer(2);
@@ -226,24 +227,14 @@ class NsysReader {
   }
 
   void read_kernels() {
-    need(kKernels, {"start", "end", "deviceId", "contextId", "streamId", "correlationId"});
+    need(kKernels, "start end deviceId contextId streamId correlationId");
     const std::string_view name =
         database_.has(kKernels, "demangledName") ? "demangledName" : "shortName";
-    SqliteStatement rows = database_.select(kKernels,
-                                            {"start",
-                                             "end",
-                                             "deviceId",
-                                             "contextId",
-                                             "streamId",
-                                             "correlationId",
-                                             "globalPid",
-                                             name,
-                                             "gridX",
-                                             "gridY",
-                                             "gridZ",
-                                             "blockX",
-                                             "blockY",
-                                             "blockZ"});
+    SqliteStatement rows =
+        database_.select(kKernels,
+                         fmt::format("start end deviceId contextId streamId correlationId "
+                                     "globalPid {} gridX gridY gridZ blockX blockY blockZ",
+                                     name));
     const std::uint64_t most = database_.count(kKernels);
     each_record(rows, 6, [&](Process& process) {
       // Most recordings are of one process.
@@ -263,17 +254,9 @@ class NsysReader {
   }
 
   void read_transfers(std::string_view table, bool fill) {
-    need(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId"});
-    SqliteStatement rows = database_.select(table,
-                                            {"start",
-                                             "end",
-                                             "deviceId",
-                                             "contextId",
-                                             "streamId",
-                                             "correlationId",
-                                             "globalPid",
-                                             "bytes",
-                                             "copyKind"});
+    need(table, "start end deviceId contextId streamId correlationId");
+    SqliteStatement rows = database_.select(
+        table, "start end deviceId contextId streamId correlationId globalPid bytes copyKind");
     each_record(rows, 6, [&](Process& process) {
       process.trace.transfers.push_back({rows.integer(0),
                                          rows.integer(1),
@@ -287,16 +270,9 @@ class NsysReader {
   }
 
   void read_graphs() {
-    need(kGraphs, {"start", "end", "correlationId"});
-    SqliteStatement rows = database_.select(kGraphs,
-                                            {"start",
-                                             "end",
-                                             "deviceId",
-                                             "contextId",
-                                             "streamId",
-                                             "correlationId",
-                                             "globalPid",
-                                             "graphId"});
+    need(kGraphs, "start end correlationId");
+    SqliteStatement rows = database_.select(
+        kGraphs, "start end deviceId contextId streamId correlationId globalPid graphId");
     each_record(rows, 6, [&](Process& process) {
       process.trace.graphs.push_back({rows.integer(0),
                                       rows.integer(1),
@@ -307,16 +283,9 @@ class NsysReader {
   }
 
   void read_waits() {
-    need(kWaits, {"start", "end"});
-    SqliteStatement rows = database_.select(kWaits,
-                                            {"start",
-                                             "end",
-                                             "correlationId",
-                                             "globalPid",
-                                             "syncType",
-                                             "deviceId",
-                                             "contextId",
-                                             "streamId"});
+    need(kWaits, "start end");
+    SqliteStatement rows = database_.select(
+        kWaits, "start end correlationId globalPid syncType deviceId contextId streamId");
     each_record(rows, 3, [&](Process& process) {
       activity::Wait wait{rows.integer(0),
                           rows.integer(1),
@@ -331,7 +300,7 @@ class NsysReader {
 
   void read_overheads() {
     if (!database_.has(kOverheads, "start") || !database_.has(kOverheads, "end")) return;
-    SqliteStatement rows = database_.select(kOverheads, {"start", "end", "globalTid"});
+    SqliteStatement rows = database_.select(kOverheads, "start end globalTid");
     while (rows.next()) {
       if (!rows.has(0) || !rows.has(1)) continue;
       if (Process* const process = owner(rows, 2))
@@ -375,15 +344,9 @@ class NsysReader {
   void read_memory() {
     constexpr std::int64_t kReleased = 1;
     if (!database_.has(kMemory, "start") || !database_.has(kMemory, "address")) return;
-    SqliteStatement rows = database_.select(kMemory,
-                                            {"start",
-                                             "address",
-                                             "bytes",
-                                             "memKind",
-                                             "memoryOperationType",
-                                             "correlationId",
-                                             "globalPid",
-                                             "deviceId"});
+    SqliteStatement rows = database_.select(
+        kMemory,
+        "start address bytes memKind memoryOperationType correlationId globalPid deviceId");
     each_record(rows, 6, [&](Process& process) {
       process.trace.memory.push_back({rows.integer(0),
                                       static_cast<std::uint64_t>(rows.integer(1)),
@@ -399,8 +362,7 @@ class NsysReader {
   void read_ranges() {
     if (!database_.has(kRanges, "start") || !database_.has(kRanges, "end")) return;
     SqliteStatement rows = database_.select(
-        kRanges,
-        {"start", "end", "eventType", "text", "textId", "globalTid", "uint64Value", "int64Value"});
+        kRanges, "start end eventType text textId globalTid uint64Value int64Value");
     constexpr std::int64_t kPushPop = 59, kStartEnd = 60;
     while (rows.next()) {
       const std::int64_t type = rows.integer(2);
@@ -422,7 +384,7 @@ class NsysReader {
 
   void read_driver() {
     if (!database_.has(kMachine, "name") || !database_.has(kMachine, "value")) return;
-    SqliteStatement rows = database_.select(kMachine, {"value"}, "WHERE name = 'NvDriverVersion'");
+    SqliteStatement rows = database_.select(kMachine, "value", "WHERE name = 'NvDriverVersion'");
     if (rows.next()) recording_.driver_version = driver_text(std::string(rows.text(0)));
   }
 
@@ -437,7 +399,7 @@ class NsysReader {
     }
     std::map<std::uint64_t, std::set<std::int64_t>> meant;
     if (database_.has(kDevices, "gpuId") && database_.has(kDevices, "cudaId")) {
-      SqliteStatement rows = database_.select(kDevices, {"gpuId", "cudaId"});
+      SqliteStatement rows = database_.select(kDevices, "gpuId cudaId");
       while (rows.next())
         meant[static_cast<std::uint64_t>(rows.integer(1))].insert(rows.integer(0));
     }
@@ -454,8 +416,8 @@ class NsysReader {
   std::map<std::int64_t, Gpu> installed_gpus() {
     std::map<std::int64_t, Gpu> gpus;
     if (!database_.has(kGpus, "name")) return gpus;
-    SqliteStatement rows = database_.select(
-        kGpus, {"id", "name", "uuid", "computeMajor", "computeMinor", "totalMemory"});
+    SqliteStatement rows =
+        database_.select(kGpus, "id name uuid computeMajor computeMinor totalMemory");
     while (rows.next()) {
       Gpu gpu;
       gpu.name = rows.text(1);

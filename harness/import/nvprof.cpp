@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
 #include "harness/import/call_names.h"
 #include "harness/import/database.h"
 #include "harness/import/readers.h"
@@ -57,7 +58,7 @@ class NvprofReader {
       if (database_.has(table)) read_transfers(table, table == kFills);
     }
     if (database_.has(kOverheads, "start") && database_.has(kOverheads, "end")) {
-      SqliteStatement rows = database_.select(kOverheads, {"start", "end"});
+      SqliteStatement rows = database_.select(kOverheads, "start end");
       while (rows.next()) process_.trace.overheads.push_back({rows.integer(0), rows.integer(1)});
     }
     if (database_.has(kGpus, "id")) read_gpus();
@@ -67,8 +68,8 @@ class NvprofReader {
   }
 
  private:
-  void need(std::string_view table, std::initializer_list<std::string_view> columns) const {
-    for (const std::string_view column : columns) {
+  void need(std::string_view table, std::string_view columns) const {
+    for (const std::string_view column : parts_of(columns, " ")) {
       if (!database_.has(table, column))
         throw Error("its table {} has no column {}, which nvprof's files have", table, column);
     }
@@ -86,14 +87,14 @@ class NvprofReader {
   }
 
   void read_calls(std::string_view table, activity::Domain domain) {
-    need(table, {"cbid", "start", "end", "correlationId"});
+    need(table, "cbid start end correlationId");
     struct Known {
       std::uint32_t name;
       activity::Purpose purpose;
     };
     std::unordered_map<std::int64_t, Known> known;
     SqliteStatement rows =
-        database_.select(table, {"cbid", "start", "end", "correlationId", "threadId", "processId"});
+        database_.select(table, "cbid start end correlationId threadId processId");
     while (rows.next()) {
       const std::int64_t number = rows.integer(0);
       auto found = known.find(number);
@@ -127,21 +128,10 @@ class NvprofReader {
   }
 
   void read_kernels(std::string_view table) {
-    need(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "name"});
+    need(table, "start end deviceId contextId streamId correlationId name");
     SqliteStatement rows = database_.select(table,
-                                            {"start",
-                                             "end",
-                                             "deviceId",
-                                             "contextId",
-                                             "streamId",
-                                             "correlationId",
-                                             "name",
-                                             "gridX",
-                                             "gridY",
-                                             "gridZ",
-                                             "blockX",
-                                             "blockY",
-                                             "blockZ"});
+                                            "start end deviceId contextId streamId correlationId "
+                                            "name gridX gridY gridZ blockX blockY blockZ");
     while (rows.next()) {
       activity::KernelRun kernel{rows.integer(0),
                                  rows.integer(1),
@@ -157,16 +147,9 @@ class NvprofReader {
   }
 
   void read_transfers(std::string_view table, bool fill) {
-    need(table, {"start", "end", "deviceId", "contextId", "streamId"});
-    SqliteStatement rows = database_.select(table,
-                                            {"start",
-                                             "end",
-                                             "deviceId",
-                                             "contextId",
-                                             "streamId",
-                                             "correlationId",
-                                             "bytes",
-                                             "copyKind"});
+    need(table, "start end deviceId contextId streamId");
+    SqliteStatement rows = database_.select(
+        table, "start end deviceId contextId streamId correlationId bytes copyKind");
     while (rows.next()) {
       process_.trace.transfers.push_back(
           {rows.integer(0),
@@ -181,13 +164,8 @@ class NvprofReader {
   }
 
   void read_gpus() {
-    SqliteStatement rows = database_.select(kGpus,
-                                            {"id",
-                                             "name",
-                                             "computeCapabilityMajor",
-                                             "computeCapabilityMinor",
-                                             "globalMemorySize",
-                                             "uuid"});
+    SqliteStatement rows = database_.select(
+        kGpus, "id name computeCapabilityMajor computeCapabilityMinor globalMemorySize uuid");
     while (rows.next()) {
       Gpu gpu;
       gpu.number = static_cast<std::uint64_t>(rows.integer(0));

@@ -42,7 +42,7 @@ TEST_F(Databases, KnowTheirTablesViewsAndColumns) {
 TEST_F(Databases, GiveNothingForAColumnThatIsNotThere) {
   const Database database(
       made_by(R"(CREATE TABLE b(x, "end"); INSERT INTO b VALUES (1, NULL), (2, 'two');)"));
-  SqliteStatement rows = database.select("b", {"x", "y", "end"}, "ORDER BY x DESC");
+  SqliteStatement rows = database.select("b", "x y end", "ORDER BY x DESC");
   ASSERT_TRUE(rows.next());
   EXPECT_EQ(rows.integer(0), 2);
   EXPECT_FALSE(rows.has(1));
