@@ -107,6 +107,19 @@ struct CompressedOutput::Deflate {
   z_stream stream{};
 };
 
+std::string beginning_of(const std::filesystem::path& file, std::size_t most) {
+  std::string text(most, '\0');
+  CompressedText reader(file);
+  std::size_t got = 0;
+  while (got < text.size()) {
+    const std::size_t more = reader.read(text.data() + got, text.size() - got);
+    if (more == 0) break;
+    got += more;
+  }
+  text.resize(got);
+  return text;
+}
+
 CompressedOutput::CompressedOutput(const std::filesystem::path& path) : file_(path) {
   if (path.extension() == ".gz") deflate_ = std::make_unique<Deflate>();
 }

@@ -38,6 +38,9 @@ class CompressedText {
   std::uint64_t times_ = 0;  // most_ is so many times the file
 };
 
+/// The bytes that a file begins with, out of its compression. Throws what CompressedText does.
+std::string beginning_of(const std::filesystem::path& file, std::size_t most);
+
 // --- A text that is written, compressed by gzip where the file's name says so ---
 
 class CompressedOutput {

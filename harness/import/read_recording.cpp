@@ -52,20 +52,6 @@ constexpr UnsupportedFormat kUnsupportedFormats[] = {
      "--type sqlite`"},
 };
 
-/// The bytes that a file begins with, out of its compression.
-std::string beginning(const std::filesystem::path& file) {
-  std::string text(512, '\0');
-  CompressedText reader(file);
-  std::size_t got = 0;
-  while (got < text.size()) {
-    const std::size_t more = reader.read(text.data() + got, text.size() - got);
-    if (more == 0) break;
-    got += more;
-  }
-  text.resize(got);
-  return text;
-}
-
 /// Whether a text begins as Python's picklers write it: a protocol since 2; of before, a dict, a
 /// list or tuple, or the name of something, on two lines.
 bool is_pickle(std::string_view begin) {
@@ -189,7 +175,7 @@ constexpr Form kForms[] = {
 };
 
 Recording read_known(const std::filesystem::path& file) {
-  const std::string begin = beginning(file);
+  const std::string begin = beginning_of(file, 512);
   // First, since what zstd compressed begins as a pickle does.
   for (const UnsupportedFormat& stranger : kUnsupportedFormats) {
     if (begin.starts_with(stranger.begin)) throw Error(std::string(stranger.what));

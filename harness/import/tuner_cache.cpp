@@ -188,15 +188,7 @@ TunerCache read_cache(const std::filesystem::path& file) {
 
 bool is_tuner_cache(const std::filesystem::path& file) {
   try {
-    std::string begin(4096, '\0');
-    CompressedText text(file);
-    std::size_t got = 0;
-    while (got < begin.size()) {
-      const std::size_t more = text.read(begin.data() + got, begin.size() - got);
-      if (more == 0) break;
-      got += more;
-    }
-    begin.resize(got);
+    const std::string begin = beginning_of(file, 4096);
     const std::size_t first = begin.find_first_not_of(" \t\r\n");
     return first != begin.npos && begin[first] == '{' &&
            begin.find("\"kernel_name\"") != begin.npos &&

@@ -195,10 +195,10 @@ class CombinedConvolution {
     for (int group = 0; group < shape_.groups; ++group) {
       switch (shape_.direction) {
         case ConvolutionDirection::forward:
-          forward(group);
+          convolve<false>(group);
           break;
         case ConvolutionDirection::data:
-          data(group);
+          convolve<true>(group);
           break;
         case ConvolutionDirection::filter:
           filter(group);
@@ -260,63 +260,40 @@ class CombinedConvolution {
     }
   }
 
-  void forward(int group) {
-    // The filters of the group, combined: one for each channel.
-    Planes combined(size(filters_.c) * tap_count(), 0), plane;
+  /// Forward, or back to the gradient of the input: each plane of the first operand with what the
+  /// weights make of the group's filters on the side of the result.
+  template <bool kBack>
+  void convolve(int group) {
+    const std::size_t filter = first_filter(group), channel = first_channel(group);
+    const std::size_t first_plane = kBack ? filter : channel;
+    const std::size_t planes = kBack ? last_filter(group) - filter : size(filters_.c);
+    Planes combined(planes * tap_count(), 0), plane;
     for_each_weight(group, [&](std::size_t k, std::size_t c, std::size_t t, long long value) {
-      combined[c * tap_count() + t] += weights_[k] * value;
+      const std::size_t own = kBack ? k - filter : c;
+      combined[own * tap_count() + t] += weights_[kBack ? channel + c : k] * value;
     });
-    const Tensor4 output = shape_.output();
+    const Tensor4 result = shape_.result();
     for (std::size_t n = 0; n < size(shape_.n); ++n) {
-      Planes expected(size(output.h) * size(output.w), 0);
-      for (std::size_t c = 0; c < size(filters_.c); ++c) {
-        load_plane(n, first_channel(group) + c, plane);
+      Planes expected(size(result.h) * size(result.w), 0);
+      for (std::size_t own = 0; own < planes; ++own) {
+        load_plane(n, first_plane + own, plane);
         for_each_tap([&](std::size_t t, int r, int s) {
-          const long long weight = combined[c * tap_count() + t];
+          const long long weight = combined[own * tap_count() + t];
           if (weight == 0) return;
           for_each_row(shape_, r, s, [&](std::size_t out, std::size_t in, std::size_t count) {
-            for (std::size_t i = 0; i < count; ++i)
-              expected[out + i] += weight * plane[in + i * size(shape_.stride_w)];
+            for (std::size_t i = 0; i < count; ++i) {
+              const std::size_t y = out + i, x = in + i * size(shape_.stride_w);
+              expected[kBack ? x : y] += weight * plane[kBack ? y : x];
+            }
           });
         });
       }
       compare(expected,
-              first_filter(group),
-              last_filter(group),
-              [&](std::size_t channel, std::size_t at) {
-                return output.index(
-                    shape_.layout, n, channel, at / size(output.w), at % size(output.w));
-              });
-    }
-  }
-
-  void data(int group) {
-    // The channels of each filter of the group, combined.
-    Planes combined(size(shape_.k / shape_.groups) * tap_count(), 0), plane;
-    for_each_weight(group, [&](std::size_t k, std::size_t c, std::size_t t, long long value) {
-      combined[(k - first_filter(group)) * tap_count() + t] +=
-          weights_[first_channel(group) + c] * value;
-    });
-    const Tensor4 input = shape_.input();
-    for (std::size_t n = 0; n < size(shape_.n); ++n) {
-      Planes expected(size(input.h) * size(input.w), 0);
-      for (std::size_t k = first_filter(group); k < last_filter(group); ++k) {
-        load_plane(n, k, plane);
-        for_each_tap([&](std::size_t t, int r, int s) {
-          const long long weight = combined[(k - first_filter(group)) * tap_count() + t];
-          if (weight == 0) return;
-          for_each_row(shape_, r, s, [&](std::size_t out, std::size_t in, std::size_t count) {
-            for (std::size_t i = 0; i < count; ++i)
-              expected[in + i * size(shape_.stride_w)] += weight * plane[out + i];
-          });
-        });
-      }
-      compare(expected,
-              first_channel(group),
-              first_channel(group + 1),
-              [&](std::size_t channel, std::size_t at) {
-                return input.index(
-                    shape_.layout, n, channel, at / size(input.w), at % size(input.w));
+              kBack ? channel : filter,
+              kBack ? first_channel(group + 1) : last_filter(group),
+              [&](std::size_t at_c, std::size_t at) {
+                return result.index(
+                    shape_.layout, n, at_c, at / size(result.w), at % size(result.w));
               });
     }
   }
