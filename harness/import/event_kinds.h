@@ -117,6 +117,12 @@ constexpr EventColumn<activity::KernelRun> extent(const char* key) {
           }};
 }
 
+/// The columns of what begins and ends: its times, and then these.
+template <class Event, class... More>
+constexpr auto timed(const More&... more) {
+  return std::array{begin_column<Event, &Event::begin_ns>(), end_column<Event>(), more...};
+}
+
 template <class Event>
 struct Kind;  // name, columns, list(process)
 
@@ -124,14 +130,11 @@ template <>
 struct Kind<activity::Call> {
   using Event = activity::Call;
   static constexpr const char* name = "call";
-  static constexpr auto columns =
-      std::to_array<EventColumn<Event>>({begin_column<Event, &Event::begin_ns>(),
-                                         end_column<Event>(),
-                                         column<Event, &Event::correlation>("correlation"),
-                                         column<Event, &Event::thread>("thread"),
-                                         column<Event, &Event::id>("name"),
-                                         column<Event, &Event::domain>("domain"),
-                                         column<Event, &Event::purpose>("purpose")});
+  static constexpr auto columns = timed<Event>(column<Event, &Event::correlation>("correlation"),
+                                               column<Event, &Event::thread>("thread"),
+                                               column<Event, &Event::id>("name"),
+                                               column<Event, &Event::domain>("domain"),
+                                               column<Event, &Event::purpose>("purpose"));
   static auto& list(auto& process) { return process.trace.calls; }
 };
 
@@ -139,18 +142,15 @@ template <>
 struct Kind<activity::KernelRun> {
   using Event = activity::KernelRun;
   static constexpr const char* name = "kernel";
-  static constexpr auto columns =
-      std::to_array<EventColumn<Event>>({begin_column<Event, &Event::begin_ns>(),
-                                         end_column<Event>(),
-                                         column<Event, &Event::correlation>("correlation"),
-                                         column<Event, &Event::stream>("stream"),
-                                         column<Event, &Event::name>("name"),
-                                         extent<&Event::grid, 0>("grid_x"),
-                                         extent<&Event::grid, 1>("grid_y"),
-                                         extent<&Event::grid, 2>("grid_z"),
-                                         extent<&Event::block, 0>("block_x"),
-                                         extent<&Event::block, 1>("block_y"),
-                                         extent<&Event::block, 2>("block_z")});
+  static constexpr auto columns = timed<Event>(column<Event, &Event::correlation>("correlation"),
+                                               column<Event, &Event::stream>("stream"),
+                                               column<Event, &Event::name>("name"),
+                                               extent<&Event::grid, 0>("grid_x"),
+                                               extent<&Event::grid, 1>("grid_y"),
+                                               extent<&Event::grid, 2>("grid_z"),
+                                               extent<&Event::block, 0>("block_x"),
+                                               extent<&Event::block, 1>("block_y"),
+                                               extent<&Event::block, 2>("block_z"));
   static auto& list(auto& process) { return process.trace.kernels; }
 };
 
@@ -158,15 +158,12 @@ template <>
 struct Kind<activity::Transfer> {
   using Event = activity::Transfer;
   static constexpr const char* name = "transfer";
-  static constexpr auto columns =
-      std::to_array<EventColumn<Event>>({begin_column<Event, &Event::begin_ns>(),
-                                         end_column<Event>(),
-                                         column<Event, &Event::correlation>("correlation"),
-                                         column<Event, &Event::stream>("stream"),
-                                         column<Event, &Event::bytes>("bytes"),
-                                         column<Event, &Event::fill>("fill"),
-                                         later_column<Event, &Event::from_host>("from_host"),
-                                         later_column<Event, &Event::to_host>("to_host")});
+  static constexpr auto columns = timed<Event>(column<Event, &Event::correlation>("correlation"),
+                                               column<Event, &Event::stream>("stream"),
+                                               column<Event, &Event::bytes>("bytes"),
+                                               column<Event, &Event::fill>("fill"),
+                                               later_column<Event, &Event::from_host>("from_host"),
+                                               later_column<Event, &Event::to_host>("to_host"));
   static auto& list(auto& process) { return process.trace.transfers; }
 };
 
@@ -174,12 +171,9 @@ template <>
 struct Kind<activity::Graph> {
   using Event = activity::Graph;
   static constexpr const char* name = "graph";
-  static constexpr auto columns =
-      std::to_array<EventColumn<Event>>({begin_column<Event, &Event::begin_ns>(),
-                                         end_column<Event>(),
-                                         column<Event, &Event::correlation>("correlation"),
-                                         column<Event, &Event::stream>("stream"),
-                                         column<Event, &Event::graph>("graph")});
+  static constexpr auto columns = timed<Event>(column<Event, &Event::correlation>("correlation"),
+                                               column<Event, &Event::stream>("stream"),
+                                               column<Event, &Event::graph>("graph"));
   static auto& list(auto& process) { return process.trace.graphs; }
 };
 
@@ -187,11 +181,8 @@ template <>
 struct Kind<activity::Overhead> {
   using Event = activity::Overhead;
   static constexpr const char* name = "overhead";
-  static constexpr auto columns =
-      std::to_array<EventColumn<Event>>({begin_column<Event, &Event::begin_ns>(),
-                                         end_column<Event>(),
-                                         column<Event, &Event::correlation>("correlation"),
-                                         column<Event, &Event::kind>("overhead")});
+  static constexpr auto columns = timed<Event>(column<Event, &Event::correlation>("correlation"),
+                                               column<Event, &Event::kind>("overhead"));
   static auto& list(auto& process) { return process.trace.overheads; }
 };
 
@@ -200,13 +191,11 @@ struct Kind<activity::Wait> {
   using Event = activity::Wait;
   static constexpr const char* name = "wait";
   static constexpr auto columns =
-      std::to_array<EventColumn<Event>>({begin_column<Event, &Event::begin_ns>(),
-                                         end_column<Event>(),
-                                         column<Event, &Event::correlation>("correlation"),
-                                         column<Event, &Event::type>("type"),
-                                         later_column<Event, &Event::stream>("stream"),
-                                         later_column<Event, &Event::event_stream>("event_stream"),
-                                         later_column<Event, &Event::recorded_by>("recorded_by")});
+      timed<Event>(column<Event, &Event::correlation>("correlation"),
+                   column<Event, &Event::type>("type"),
+                   later_column<Event, &Event::stream>("stream"),
+                   later_column<Event, &Event::event_stream>("event_stream"),
+                   later_column<Event, &Event::recorded_by>("recorded_by"));
   static auto& list(auto& process) { return process.trace.waits; }
 };
 
@@ -231,10 +220,7 @@ struct Kind<Range> {
   using Event = Range;
   static constexpr const char* name = "range";
   static constexpr auto columns =
-      std::to_array<EventColumn<Event>>({begin_column<Event, &Event::begin_ns>(),
-                                         end_column<Event>(),
-                                         column<Event, &Event::thread>("thread"),
-                                         column<Event, &Event::name>("name")});
+      timed<Event>(column<Event, &Event::thread>("thread"), column<Event, &Event::name>("name"));
   static auto& list(auto& process) { return process.ranges; }
 };
 

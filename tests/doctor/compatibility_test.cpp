@@ -158,13 +158,6 @@ TEST(Compatibility, OfDriversAndToolkits) {
   }
 }
 
-TEST(Compatibility, HighestCudaOfADriver) {
-  EXPECT_EQ(cuda_of_driver(version("470.256.02"))->text(), "11.4");
-  EXPECT_EQ(cuda_of_driver(version("535.183.01"))->text(), "12.2");
-  EXPECT_EQ(cuda_of_driver(version("999"))->text(), "13.3");
-  EXPECT_FALSE(cuda_of_driver(version("304.137")));
-}
-
 TEST(Compatibility, NewestToolkit) {
   EXPECT_EQ(newest_toolkit(cc("3.5"), {})->text(), "11.8");
   EXPECT_EQ(newest_toolkit(cc("3.0"), {})->text(), "10.2");

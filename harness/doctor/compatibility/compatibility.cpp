@@ -193,15 +193,6 @@ Verdict driver_serves_toolkit(const Version& driver, const Version& toolkit) {
                           driver.text()));
 }
 
-std::optional<Version> cuda_of_driver(const Version& driver) {
-  const auto& rows = tables().toolkits;
-  const auto found = std::find_if(rows.rbegin(), rows.rend(), [&](const ToolkitRow& row) {
-    return row.bundled_driver <= driver;
-  });
-  if (found == rows.rend()) return std::nullopt;
-  return Version::parse(found->toolkit.prefix(2));
-}
-
 Verdict driver_compiles_ptx_of(const Version& driver, const Version& toolkit) {
   const ToolkitRow* const row = row_of(toolkit);
   if (!row) return unknown(fmt::format("CUDA {} is in no table", toolkit.text()));

@@ -69,8 +69,6 @@ std::optional<DriverNeed> driver_needed_by(const Version& toolkit);
 std::optional<Version> first_driver_of(Capability capability);
 /// What a toolkit's programs need on a GPU: at least a driver that knows it.
 std::optional<DriverNeed> driver_needed_by(const Version& toolkit, Capability capability);
-/// The newest toolkit whose own driver is not newer: the driver can do at least that.
-std::optional<Version> cuda_of_driver(const Version& driver);
 /// The newest toolkit, "11.8", that knows the GPU and runs on the driver; without a driver, on the
 /// last that knows the GPU.
 std::optional<Version> newest_toolkit(Capability capability, const std::optional<Version>& driver);
