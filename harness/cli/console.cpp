@@ -149,10 +149,6 @@ std::string tracing_remarks(const SessionData& session) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 /// Answers of benchmarks that are read though there is nothing to do about them.
 std::string noted_answers(const std::vector<Finding>& findings) {
   std::set<std::string> codes;

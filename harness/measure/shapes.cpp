@@ -146,20 +146,18 @@ void check_columns(const CsvTable& table, std::span<const std::string_view> know
 ShapeTables tables_of(std::string_view text, const std::string& name) {
   const CsvTable table = CsvTable::parse(text, name);
   ShapeTables shapes;
+  const auto take = [&](const auto& columns, auto& own, auto* shape_of) {
+    check_columns(table, columns);
+    for (std::size_t row = 0; row < table.size(); ++row) {
+      const Row reader(table, row);
+      own.push_back(reader.named(shape_of(reader)));
+    }
+    check_each_once(table, own);
+  };
   if (table.has("m")) {
-    check_columns(table, kMatmulColumns);
-    for (std::size_t row = 0; row < table.size(); ++row) {
-      const Row reader(table, row);
-      shapes.matmul.push_back(reader.named(matmul_of(reader)));
-    }
-    check_each_once(table, shapes.matmul);
+    take(kMatmulColumns, shapes.matmul, matmul_of);
   } else if (table.has("c")) {
-    check_columns(table, kConvolutionColumns);
-    for (std::size_t row = 0; row < table.size(); ++row) {
-      const Row reader(table, row);
-      shapes.convolution.push_back(reader.named(convolution_of(reader)));
-    }
-    check_each_once(table, shapes.convolution);
+    take(kConvolutionColumns, shapes.convolution, convolution_of);
   } else {
     throw Error(
         "{}: neither the columns m, n, k of products nor n, c, h, w, k, r, s of convolutions",

@@ -38,15 +38,8 @@ Truth at_least(const Version& driver, const Version& other) {
 }  // namespace
 
 std::string_view name_of(Truth truth) {
-  switch (truth) {
-    case Truth::no:
-      return "no";
-    case Truth::yes:
-      return "yes";
-    case Truth::unknown:
-      return "unknown";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"no", "yes", "unknown"};
+  return kNames[static_cast<std::size_t>(truth)];
 }
 
 const ArchitectureRow* life_of(Capability capability) {
