@@ -23,24 +23,19 @@ const Registration convolution_engines =
         .asks("Which engine does cuDNN's graph interface offer first, and what does that cost?")
         .axis("shape",
               convolution_shape_meaning,
-              [](Profile profile, const DeviceFacts& facts) -> std::vector<std::string> {
-                if (!is_gpu(facts) || profile == Profile::quick) return {};
-                if (profile == Profile::nightly) return {"32x256x14x14-256x3x3-p1"};
-                return {"32x64x56x56-64x3x3-p1", "32x256x14x14-256x3x3-p1", "32x2048x7x7-512x1x1"};
-              })
+              on_gpus(by_profile(
+                  {},
+                  {"32x256x14x14-256x3x3-p1"},
+                  {"32x64x56x56-64x3x3-p1", "32x256x14x14-256x3x3-p1", "32x2048x7x7-512x1x1"})))
         .axis("direction", convolution_direction_meaning, forward_at_night)
         .axis("layout",
               "of the tensors in memory, with the channels before the pixels, or behind them",
-              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
-                if (profile == Profile::nightly) return {"nhwc"};
-                return names_of(kTensorLayouts);
-              })
+              by_profile(names_of(kTensorLayouts), {"nhwc"}, names_of(kTensorLayouts)))
         .axis("type",
               product_type_meaning,
-              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
-                if (profile == Profile::nightly) return {"fp16"};
-                return {"fp32", "fp16", "int8", "fp8_e4m3"};
-              })
+              by_profile({"fp32", "fp16", "int8", "fp8_e4m3"},
+                         {"fp16"},
+                         {"fp32", "fp16", "int8", "fp8_e4m3"}))
         .only([](Profile, const DeviceFacts&, const CaseName& name) {
           const ConvolutionShape shape = convolution_of(name);
           if (shape.layout == TensorLayout::nchw)

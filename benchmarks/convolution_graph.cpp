@@ -12,26 +12,23 @@ const Registration convolution_graph =
             "first?")
         .axis("shape",
               convolution_shape_meaning,
-              [](Profile profile, const DeviceFacts& facts) -> std::vector<std::string> {
-                if (!is_gpu(facts) || profile == Profile::quick) return {};
-                if (profile == Profile::nightly) return {"32x64x56x56-64x3x3-p1"};
-                return {"32x3x224x224-64x7x7-s2-p3",
-                        "32x64x56x56-64x3x3-p1",
-                        "32x256x14x14-256x3x3-p1",
-                        "32x2048x7x7-512x1x1",
-                        "32x128x56x56-128x3x3-p1-g32",
-                        "8x512x28x28-512x3x3-p2-d2"};
-              })
+              on_gpus(by_profile({},
+                                 {"32x64x56x56-64x3x3-p1"},
+                                 {"32x3x224x224-64x7x7-s2-p3",
+                                  "32x64x56x56-64x3x3-p1",
+                                  "32x256x14x14-256x3x3-p1",
+                                  "32x2048x7x7-512x1x1",
+                                  "32x128x56x56-128x3x3-p1-g32",
+                                  "8x512x28x28-512x3x3-p2-d2"})))
         .axis("direction", convolution_direction_meaning, forward_at_night)
         .axis("layout",
               "of the tensors in memory, with the channels before the pixels, or behind them",
               names_of(kTensorLayouts))
         .axis("type",
               product_type_meaning,
-              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
-                if (profile == Profile::nightly) return {"fp32", "fp16"};
-                return {"fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8_e4m3", "fp8_e5m2"};
-              })
+              by_profile({"fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8_e4m3", "fp8_e5m2"},
+                         {"fp32", "fp16"},
+                         {"fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8_e4m3", "fp8_e5m2"}))
         .only([](Profile, const DeviceFacts&, const CaseName& name) {
           const ConvolutionShape shape = convolution_of(name);
           const std::string& type = name.at("type");

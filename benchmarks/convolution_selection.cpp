@@ -60,12 +60,10 @@ const Registration convolution_selection =
         .asks("Which algorithm does the library select, and what does that cost?")
         .axis("shape",
               convolution_shape_meaning,
-              [](Profile profile, const DeviceFacts& facts) -> std::vector<std::string> {
-                if (!is_gpu(facts)) return {};
-                if (profile == Profile::quick) return {"1x128x14x14-128x3x3-p1"};
-                if (profile == Profile::nightly) return {"32x256x14x14-256x3x3-p1"};
-                return {"32x64x56x56-64x3x3-p1", "32x256x14x14-256x3x3-p1", "32x2048x7x7-512x1x1"};
-              })
+              on_gpus(by_profile(
+                  {"1x128x14x14-128x3x3-p1"},
+                  {"32x256x14x14-256x3x3-p1"},
+                  {"32x64x56x56-64x3x3-p1", "32x256x14x14-256x3x3-p1", "32x2048x7x7-512x1x1"})))
         .axis("direction",
               convolution_direction_meaning,
               by_profile({"forward"}, names_of(kConvolutionDirections)))

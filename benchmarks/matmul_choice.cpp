@@ -216,12 +216,9 @@ const Registration matmul_choice =
         .asks("What does the library's own choice of an algorithm cost?")
         .axis("shape",
               "m x n x k, and how A and B lie (docs/shapes.md)",
-              [](Profile profile, const DeviceFacts& facts) -> std::vector<std::string> {
-                if (!is_gpu(facts)) return {};
-                if (profile == Profile::quick) return {"1024x1024x1024-nt"};
-                if (profile == Profile::nightly) return {"16x4096x4096-nt", "2048x2048x2048-nt"};
-                return {"16x4096x4096-nt", "128x6144x4096-nt", "2048x2048x2048-nt"};
-              })
+              on_gpus(by_profile({"1024x1024x1024-nt"},
+                                 {"16x4096x4096-nt", "2048x2048x2048-nt"},
+                                 {"16x4096x4096-nt", "128x6144x4096-nt", "2048x2048x2048-nt"})))
         .axis("type",
               product_type_meaning,
               by_profile({"fp32"},

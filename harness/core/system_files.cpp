@@ -105,6 +105,12 @@ std::map<std::string, std::string> own_environment() {
   return environment;
 }
 
+std::string variable_in(const std::map<std::string, std::string>& environment,
+                        const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
 std::vector<std::string> path_entries(std::string_view list) {
   std::vector<std::string> entries;
   for (std::size_t begin = 0; begin <= list.size() && entries.size() < kMaxEntries;) {

@@ -47,6 +47,10 @@ std::set<std::string> mapped_files(std::string_view name);
 /// The environment of this process.
 std::map<std::string, std::string> own_environment();
 
+/// The value of a variable in one; empty where it is not set.
+std::string variable_in(const std::map<std::string, std::string>& environment,
+                        const std::string& name);
+
 /// "/a", "/b" of "/a:/b"; an empty entry is the current folder, as for the loader.
 std::vector<std::string> path_entries(std::string_view list);
 

@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxFolders = 256;
 
-std::string value_of(const std::map<std::string, std::string>& environment, const char* name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? "" : found->second;
-}
-
 std::string parent_of(const std::string& path) {
   return fs::path(path).parent_path().string();
 }
@@ -76,8 +71,8 @@ std::optional<std::string> behind_pyenv(const SystemFiles& system,
   const fs::path folder = fs::path(program).parent_path();
   if (folder.filename() != "shims") return std::nullopt;
   const std::string root = folder.parent_path().string();
-  std::string version = value_of(environment, "PYENV_VERSION");
-  for (fs::path at = value_of(environment, "PWD"); version.empty() && at.has_relative_path();
+  std::string version = variable_in(environment, "PYENV_VERSION");
+  for (fs::path at = variable_in(environment, "PWD"); version.empty() && at.has_relative_path();
        at = at.parent_path()) {
     version = first_line(system, at.string() + "/.python-version");
   }
@@ -106,7 +101,7 @@ void choose(const SystemFiles& system,
             const std::map<std::string, std::string>& environment,
             PythonFolders& python) {
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    const std::string prefix = value_of(environment, variable);
+    const std::string prefix = variable_in(environment, variable);
     if (!prefix.starts_with('/')) continue;
     python.executable = python_in(system, prefix + "/bin");
     python.chosen_by = variable;
@@ -115,7 +110,7 @@ void choose(const SystemFiles& system,
   python.chosen_by = "PATH";
   // All folders are searched for python3 before any is for python, as by a user who types it.
   for (const char* name : {"python3", "python"}) {
-    for (const std::string& folder : path_entries(value_of(environment, "PATH"))) {
+    for (const std::string& folder : path_entries(variable_in(environment, "PATH"))) {
       const std::string path = folder + "/" + name;
       if (!folder.starts_with('/') || !is_program(system, path)) continue;
       python.executable = behind_pyenv(system, environment, path).value_or(path);
@@ -232,7 +227,7 @@ PythonFolders find_python(const SystemFiles& system,
     return python;
   }
   Folders folders(system, python.folders);
-  if (const std::string path = value_of(environment, "PYTHONPATH"); !path.empty()) {
+  if (const std::string path = variable_in(environment, "PYTHONPATH"); !path.empty()) {
     for (const std::string& entry : path_entries(path)) {
       if (entry.starts_with('/')) folders.add(entry);
     }
@@ -240,10 +235,10 @@ PythonFolders find_python(const SystemFiles& system,
   const bool with_system =
       !configuration || setting(*configuration, "include-system-site-packages") == "true";
   if (configuration) folders.add_prefix(prefix, version);
-  const std::string user = value_of(environment, "PYTHONUSERBASE").empty()
-                               ? value_of(environment, "HOME") + "/.local"
-                               : value_of(environment, "PYTHONUSERBASE");
-  if (with_system && value_of(environment, "PYTHONNOUSERSITE").empty() && user.starts_with('/'))
+  const std::string user = variable_in(environment, "PYTHONUSERBASE").empty()
+                               ? variable_in(environment, "HOME") + "/.local"
+                               : variable_in(environment, "PYTHONUSERBASE");
+  if (with_system && variable_in(environment, "PYTHONNOUSERSITE").empty() && user.starts_with('/'))
     folders.add_site(fmt::format("{}/lib/python{}/site-packages", user, version));
   if (with_system) folders.add_prefix(base, version);
   return python;

@@ -69,6 +69,19 @@ auto identity(const SessionRecord& record) {
                     uuids_of(record));
 }
 
+/// Equal for starts of one rank, which a job has.
+auto rank_of(const SessionRecord& record) {
+  const auto& rank = *record.rank;
+  return std::tuple(rank.cluster,
+                    rank.job,
+                    rank.array_task.value_or(-1),
+                    rank.step,
+                    rank.rank,
+                    uuids_of(record),
+                    record.filter,
+                    record.profile);
+}
+
 /// "n1, GPU-5f3a…", for sentences.
 std::string where(const SessionRecord& record) {
   const auto uuids = uuids_of(record);
@@ -152,28 +165,11 @@ class Merger {
   /// Of a rank that began the same again, what did not end, where another start has more. Two that
   /// ended are two measurements.
   void leave_out_restarted() {
-    using Key = std::tuple<std::string,
-                           std::string,
-                           int,
-                           std::string,
-                           int,
-                           std::vector<std::string>,
-                           std::string,
-                           Profile>;
-    std::map<Key, std::vector<Part*>> by_rank;
+    std::map<decltype(rank_of(parts_[0].record())), std::vector<Part*>> by_rank;
     for (Part& part : parts_) {
-      const SessionRecord& record = part.record();
-      const auto& rank = record.rank;
-      if (!counts(part) || !rank || rank->job.empty()) continue;
-      by_rank[{rank->cluster,
-               rank->job,
-               rank->array_task.value_or(-1),
-               rank->step,
-               rank->rank,
-               uuids_of(record),
-               record.filter,
-               record.profile}]
-          .push_back(&part);
+      const auto& rank = part.record().rank;
+      if (counts(part) && rank && !rank->job.empty())
+        by_rank[rank_of(part.record())].push_back(&part);
     }
     for (auto& [key, starts] : by_rank) {
       std::ranges::sort(starts, {}, [](const Part* part) {

@@ -1,5 +1,5 @@
-// What is put right in a recording once it is read: records that a file has more than once, launches
-// that are captured into a graph, and times that cannot be.
+// What is put right in a recording once it is read: records that a file has more than once,
+// launches that are captured into a graph, and times that cannot be.
 #pragma once
 
 #include <cstdint>

@@ -111,6 +111,12 @@ Axis::Values by_profile(std::vector<std::string> quick, std::vector<std::string>
   return by_profile(std::move(quick), otherwise, otherwise);
 }
 
+Axis::Values on_gpus(Axis::Values values) {
+  return [values = std::move(values)](Profile profile, const DeviceFacts& facts) {
+    return is_gpu(facts) ? values(profile, facts) : std::vector<std::string>();
+  };
+}
+
 BenchmarkBuilder::BenchmarkBuilder(std::string name) {
   benchmark_.name = std::move(name);
   benchmark_.seconds = [](const DeviceFacts&, const CaseName&, Sampling) { return 0.2; };

@@ -151,6 +151,8 @@ Axis::Values by_profile(std::vector<std::string> quick,
                         std::vector<std::string> nightly,
                         std::vector<std::string> full);
 Axis::Values by_profile(std::vector<std::string> quick, std::vector<std::string> otherwise);
+/// Values that only GPUs have.
+Axis::Values on_gpus(Axis::Values values);
 
 /// A setting of the whole process that cases ask for; nothing: the usual one. Settings are in
 /// harness/core/process_config.h.

@@ -17,6 +17,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
+#include "harness/core/system_files.h"
 
 extern char** environ;
 
@@ -77,12 +78,8 @@ std::int64_t after(double seconds) {
 
 std::optional<std::filesystem::path> find_program(std::string_view name) {
   const char* const variable = std::getenv("PATH");
-  const std::string folders = variable ? variable : "";
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const std::filesystem::path folder = folders.substr(begin, end - begin);
-    begin = end + 1;
-    const std::filesystem::path file = (folder.empty() ? "." : folder) / name;
+  for (const std::string& folder : path_entries(variable ? variable : "")) {
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
     std::error_code failed;
     if (std::filesystem::is_regular_file(file, failed) && access(file.c_str(), X_OK) == 0)
       return file;

@@ -10,6 +10,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/number_text.h"
 #include "harness/core/printable.h"
+#include "harness/core/system_files.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
 
@@ -42,15 +43,10 @@ constexpr Launcher kLaunchers[] = {
     {kKubernetes, "JOB_COMPLETION_INDEX", nullptr, nullptr, nullptr, false},
 };
 
-std::string text_in(const Environment& environment, const char* name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? "" : found->second;
-}
-
 /// A number from 0 on; nothing for any other text.
 std::optional<int> number_in(const Environment& environment, const char* name) {
   if (!name) return std::nullopt;
-  const std::optional<int> number = number_of_text<int>(text_in(environment, name));
+  const std::optional<int> number = number_of_text<int>(variable_in(environment, name));
   return number && *number < 0 ? std::nullopt : number;
 }
 
@@ -104,7 +100,7 @@ bool has_its_own_gpus(const RankFacts& rank, const Environment& environment, std
   if (const auto on_node = number_in(environment, "SLURM_GPUS_ON_NODE"))
     return visible * static_cast<std::size_t>(*rank.local_ranks) <=
            static_cast<std::size_t>(*on_node);
-  const std::string per_task = text_in(environment, "SLURM_GPUS_PER_TASK");
+  const std::string per_task = variable_in(environment, "SLURM_GPUS_PER_TASK");
   const std::string count = per_task.substr(per_task.find_last_of(":=") + 1);
   return visible == 1 || count == std::to_string(visible);
 }
@@ -115,7 +111,7 @@ void check_granted(const MachineDevices& machine,
                    const std::string& selection,
                    const Environment& environment) {
   if (!environment.contains("SLURM_JOB_ID") ||
-      !text_in(environment, "CUDA_VISIBLE_DEVICES").empty())
+      !variable_in(environment, "CUDA_VISIBLE_DEVICES").empty())
     return;
   const bool granted = number_in(environment, "SLURM_GPUS_ON_NODE").value_or(0) > 0;
   const bool would_take_all =
@@ -153,17 +149,17 @@ std::optional<RankFacts> rank_of(const Environment& environment) {
     if (launcher.tells_places && !facts.local_rank) continue;
     facts.local_ranks = number_in(environment, launcher.local_ranks);
     if (facts.launcher == kSlurm) {
-      facts.local_ranks = tasks_of_node(text_in(environment, "SLURM_STEP_TASKS_PER_NODE"),
+      facts.local_ranks = tasks_of_node(variable_in(environment, "SLURM_STEP_TASKS_PER_NODE"),
                                         number_in(environment, "SLURM_NODEID").value_or(0));
     }
-    facts.job = text_in(environment, "SLURM_ARRAY_JOB_ID");
-    if (facts.job.empty()) facts.job = text_in(environment, "SLURM_JOB_ID");
-    if (facts.job.empty()) facts.job = text_in(environment, "PMIX_NAMESPACE");
-    facts.cluster = text_in(environment, "SLURM_CLUSTER_NAME");
+    facts.job = variable_in(environment, "SLURM_ARRAY_JOB_ID");
+    if (facts.job.empty()) facts.job = variable_in(environment, "SLURM_JOB_ID");
+    if (facts.job.empty()) facts.job = variable_in(environment, "PMIX_NAMESPACE");
+    facts.cluster = variable_in(environment, "SLURM_CLUSTER_NAME");
     facts.array_task = number_in(environment, "SLURM_ARRAY_TASK_ID");
-    facts.step = text_in(environment, "SLURM_STEP_ID");
+    facts.step = variable_in(environment, "SLURM_STEP_ID");
     facts.restarts = number_in(environment, "SLURM_RESTART_COUNT");
-    facts.nodes = text_in(environment, "SLURM_JOB_NODELIST");
+    facts.nodes = variable_in(environment, "SLURM_JOB_NODELIST");
     return facts;
   }
   return std::nullopt;
@@ -176,7 +172,7 @@ Environment alone_environment() {
 }
 
 std::string node_name(const Environment& environment) {
-  if (std::string name = text_in(environment, "SLURMD_NODENAME"); !name.empty()) return name;
+  if (std::string name = variable_in(environment, "SLURMD_NODENAME"); !name.empty()) return name;
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;

@@ -185,11 +185,10 @@ std::vector<Toolkit> toolkits_of(const SystemFiles& files, const Machine& machin
                      failed ? std::nullopt : toolkit_version(files, path)});
   };
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    const auto value = machine.environment.find(variable);
-    if (value != machine.environment.end() && !value->second.empty()) add(variable, value->second);
+    const std::string value = variable_in(machine.environment, variable);
+    if (!value.empty()) add(variable, value);
   }
-  const auto path = machine.environment.find("PATH");
-  const std::string folders = path == machine.environment.end() ? "" : path->second;
+  const std::string folders = variable_in(machine.environment, "PATH");
   for (const std::string_view folder : parts_of(folders, ":")) {
     const fs::path nvcc = fs::path(folder) / "nvcc";
     if (!files.exists(nvcc)) continue;

@@ -117,8 +117,7 @@ std::vector<TakenLibrary> taken_libraries(const ProgramFacts& facts) {
 }
 
 std::string variable(const ProcessFacts& process, const std::string& name) {
-  const auto found = process.environment.find(name);
-  return found == process.environment.end() ? "" : found->second;
+  return variable_in(process.environment, name);
 }
 
 std::optional<ShadowedLibrary> shadowed_library(const ProgramFacts& facts,

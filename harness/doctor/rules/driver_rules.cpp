@@ -16,8 +16,7 @@ namespace {
 constexpr const char* kMachine = "machine";
 
 std::string variable(const MachineFacts& facts, const std::string& name) {
-  const auto found = facts.machine.environment.find(name);
-  return found == facts.machine.environment.end() ? "" : found->second;
+  return variable_in(facts.machine.environment, name);
 }
 
 bool is_gpu_node(const DeviceNode& node) {
