@@ -111,11 +111,10 @@ std::string variable_in(const std::map<std::string, std::string>& environment,
   return found == environment.end() ? "" : found->second;
 }
 
-std::vector<std::string> path_entries(std::string_view list) {
+std::vector<std::string> path_entries(std::string_view list, std::string_view separators) {
   std::vector<std::string> entries;
   for (std::size_t begin = 0; begin <= list.size() && entries.size() < kMaxEntries;) {
-    // The loader takes ";" for ":" too.
-    const std::size_t end = std::min(list.find_first_of(":;", begin), list.size());
+    const std::size_t end = std::min(list.find_first_of(separators, begin), list.size());
     entries.emplace_back(begin == end ? "." : list.substr(begin, end - begin));
     begin = end + 1;
   }

@@ -51,7 +51,8 @@ std::map<std::string, std::string> own_environment();
 std::string variable_in(const std::map<std::string, std::string>& environment,
                         const std::string& name);
 
-/// "/a", "/b" of "/a:/b"; an empty entry is the current folder, as for the loader.
-std::vector<std::string> path_entries(std::string_view list);
+/// "/a", "/b" of "/a:/b"; an empty entry is the current folder. The loader takes ";" for ":" too,
+/// PATH does not.
+std::vector<std::string> path_entries(std::string_view list, std::string_view separators = ":;");
 
 }  // namespace launchgap

@@ -110,7 +110,7 @@ void choose(const SystemFiles& system,
   python.chosen_by = "PATH";
   // All folders are searched for python3 before any is for python, as by a user who types it.
   for (const char* name : {"python3", "python"}) {
-    for (const std::string& folder : path_entries(variable_in(environment, "PATH"))) {
+    for (const std::string& folder : path_entries(variable_in(environment, "PATH"), ":")) {
       const std::string path = folder + "/" + name;
       if (!folder.starts_with('/') || !is_program(system, path)) continue;
       python.executable = behind_pyenv(system, environment, path).value_or(path);

@@ -78,7 +78,7 @@ std::int64_t after(double seconds) {
 
 std::optional<std::filesystem::path> find_program(std::string_view name) {
   const char* const variable = std::getenv("PATH");
-  for (const std::string& folder : path_entries(variable ? variable : "")) {
+  for (const std::string& folder : path_entries(variable ? variable : "", ":")) {
     const std::filesystem::path file = std::filesystem::path(folder) / name;
     std::error_code failed;
     if (std::filesystem::is_regular_file(file, failed) && access(file.c_str(), X_OK) == 0)

@@ -334,6 +334,7 @@ TEST(LibraryCopies, NamesOfCudasLibraries) {
        {"libc.so.6", "libcudaish.so", "libcudnnx.so", "libm.so", "", "/cuda/libfoo.so"})
     EXPECT_FALSE(is_cuda_library(name)) << name;
   EXPECT_THAT(path_entries("/a::/b;/c"), ElementsAre("/a", ".", "/b", "/c"));
+  EXPECT_THAT(path_entries("/a;b:/c", ":"), ElementsAre("/a;b", "/c"));
 }
 
 }  // namespace
