@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "benchmarks/launching.h"
+#include "harness/core/text.h"
 #include "harness/summary/adviser.h"
 
 namespace launchgap {
