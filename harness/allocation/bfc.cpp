@@ -107,14 +107,14 @@ bool Bfc::extend(std::uint64_t rounded) {
   }
   if (!grew) next_region_ *= 2;
   reserved_ += bytes;
-  BlockId last = kNone;
+  BlockId last = kNoBlock;
   if (growth_ == BfcGrowth::mapped && !regions_.empty()) {
     last = regions_.front().first;
-    while (chunks_[last].next != kNone) last = chunks_[last].next;
+    while (chunks_[last].next != kNoBlock) last = chunks_[last].next;
     regions_.front().bytes += bytes;
   }
-  const BlockId id = chunks_.add({address, bytes, 0, last, kNone});
-  if (last != kNone) {
+  const BlockId id = chunks_.add({address, bytes, 0, last, kNoBlock});
+  if (last != kNoBlock) {
     chunks_[last].next = id;
   } else {
     regions_.push_back({address, bytes, id});
@@ -132,7 +132,7 @@ Address Bfc::more_memory(std::uint64_t bytes) {
 
 bool Bfc::is_free(const Region& region) const {
   return chunks_.is_free(region.first) &&
-         chunks_[region.first].next == kNone;  // neighbours that are free are one
+         chunks_[region.first].next == kNoBlock;  // neighbours that are free are one
 }
 
 bool Bfc::collect(std::uint64_t rounded) {
@@ -168,7 +168,7 @@ void Bfc::for_each_part(const std::function<void(const Part&)>& visit) const {
   std::vector<Region> regions = regions_;
   std::ranges::sort(regions, {}, &Region::address);
   for (const Region& region : regions) {
-    for (BlockId id = region.first; id != kNone; id = chunks_[id].next)
+    for (BlockId id = region.first; id != kNoBlock; id = chunks_[id].next)
       visit({chunks_[id].address, chunks_[id].bytes, chunks_[id].requested});
   }
 }

@@ -8,14 +8,14 @@
 
 namespace launchgap::allocation {
 
-inline constexpr BlockId kNone = std::numeric_limits<BlockId>::max();
+inline constexpr BlockId kNoBlock = std::numeric_limits<BlockId>::max();
 
 /// A part of a region, between its neighbours.
 struct ListedBlock {
   Address address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t requested = 0;  // 0: free
-  BlockId previous = kNone, next = kNone;
+  BlockId previous = kNoBlock, next = kNoBlock;
 };
 
 /// All blocks of an allocator, by their numbers.
@@ -24,7 +24,7 @@ class BlockList {
  public:
   Block& operator[](BlockId id) { return blocks_[id]; }
   const Block& operator[](BlockId id) const { return blocks_[id]; }
-  bool is_free(BlockId id) const { return id != kNone && blocks_[id].requested == 0; }
+  bool is_free(BlockId id) const { return id != kNoBlock && blocks_[id].requested == 0; }
 
   /// The number of one that was forgotten is given again.
   BlockId add(const Block& block) {
@@ -47,7 +47,7 @@ class BlockList {
     rest.requested = 0;
     rest.previous = id;
     const BlockId rest_id = add(rest);
-    if (rest.next != kNone) blocks_[rest.next].previous = rest_id;
+    if (rest.next != kNoBlock) blocks_[rest.next].previous = rest_id;
     blocks_[id].bytes = bytes;
     blocks_[id].next = rest_id;
     return rest_id;
@@ -59,7 +59,7 @@ class BlockList {
     const auto join = [&](BlockId left, BlockId right) {
       blocks_[left].bytes += blocks_[right].bytes;
       blocks_[left].next = blocks_[right].next;
-      if (blocks_[left].next != kNone) blocks_[blocks_[left].next].previous = left;
+      if (blocks_[left].next != kNoBlock) blocks_[blocks_[left].next].previous = left;
       forget(right);
     };
     if (const BlockId next = blocks_[id].next; is_free(next) && joins(next)) {

@@ -32,7 +32,7 @@ Caching::Caching(Memory& memory, std::uint64_t limit_bytes, CachingSegments segm
 Caching::~Caching() {
   for (const auto& [begin, first] : segment_begins_) {
     std::uint64_t bytes = 0;
-    for (BlockId id = first; id != kNone; id = blocks_[id].next) {
+    for (BlockId id = first; id != kNoBlock; id = blocks_[id].next) {
       const Block& block = blocks_[id];
       bytes += block.bytes;
     }
@@ -41,11 +41,11 @@ Caching::~Caching() {
       continue;
     }
     // Mapped parts begin and end with pages, and lie between unmapped ones.
-    for (BlockId id = first; id != kNone;) {
+    for (BlockId id = first; id != kNoBlock;) {
       const Address from = blocks_[id].address;
       const bool mapped = blocks_[id].mapped;
       std::uint64_t length = 0;
-      for (; id != kNone && blocks_[id].mapped == mapped; id = blocks_[id].next)
+      for (; id != kNoBlock && blocks_[id].mapped == mapped; id = blocks_[id].next)
         length += blocks_[id].bytes;
       if (mapped) memory_.unmap(from, length);
     }
@@ -64,12 +64,12 @@ std::optional<BlockId> Caching::allocate(std::uint64_t bytes, std::uint32_t stre
     return expandable() ? expand(rounded, stream, small) : new_segment(rounded, stream, small);
   };
   BlockId id = find(rounded, stream, small);
-  if (id == kNone) id = from_memory();
-  if (id == kNone) {
+  if (id == kNoBlock) id = from_memory();
+  if (id == kNoBlock) {
     trim();
     id = from_memory();
   }
-  if (id == kNone) return std::nullopt;
+  if (id == kNoBlock) return std::nullopt;
   const std::uint64_t rest = blocks_[id].bytes - rounded;
   if (small || expandable() ? rest >= kUnit : rest > kLargestSmall)
     insert(blocks_.split(id, rounded));
@@ -114,12 +114,12 @@ BlockId Caching::merged(BlockId id) {
 BlockId Caching::find(std::uint64_t rounded, std::uint32_t stream, bool small) {
   auto& free = (small ? small_ : large_).free;
   auto at = free.lower_bound({stream, rounded, 0, 0});
-  if (at == free.end() || at->stream != stream) return kNone;
+  if (at == free.end() || at->stream != stream) return kNoBlock;
   if (expandable()) {
     // A block that can grow counts as large as it can become.
     const auto size = [&](BlockId id) {
       const BlockId next = blocks_[id].next;
-      const bool grows = next != kNone && !blocks_[next].mapped;
+      const bool grows = next != kNoBlock && !blocks_[next].mapped;
       return blocks_[id].bytes + (grows ? blocks_[next].bytes : 0);
     };
     for (auto next = std::next(at);
@@ -135,7 +135,7 @@ BlockId Caching::find(std::uint64_t rounded, std::uint32_t stream, bool small) {
 BlockId Caching::new_segment(std::uint64_t rounded, std::uint32_t stream, bool small) {
   const std::uint64_t bytes = segment_bytes(rounded);
   const Address address = memory_.take(bytes);
-  if (address == 0) return kNone;
+  if (address == 0) return kNoBlock;
   reserved_ += bytes;
   const BlockId id = blocks_.add({{address, bytes}, stream, small, true});
   segment_begins_.emplace(address, id);
@@ -158,7 +158,7 @@ BlockId Caching::expansion_begin(std::uint64_t rounded, std::uint32_t stream, bo
   // Somewhat more addresses than memory, for pages that lie apart.
   const std::uint64_t bytes = rounded_up(std::max(limit_ + limit_ / 8, rounded), page_bytes(small));
   const Address address = memory_.reserve(bytes);
-  if (address == 0) return kNone;
+  if (address == 0) return kNoBlock;
   const BlockId id = blocks_.add({{address, bytes}, stream, small, false});
   segment_begins_.emplace(address, id);
   insert(id);
@@ -167,13 +167,13 @@ BlockId Caching::expansion_begin(std::uint64_t rounded, std::uint32_t stream, bo
 
 BlockId Caching::expand(std::uint64_t rounded, std::uint32_t stream, bool small) {
   BlockId id = expansion_begin(rounded, stream, small);
-  if (id == kNone) return kNone;
+  if (id == kNoBlock) return kNoBlock;
   if (!blocks_[id].mapped) id = map(id, std::min(blocks_[id].bytes, rounded));
-  while (id != kNone && blocks_[id].bytes < rounded) {
+  while (id != kNoBlock && blocks_[id].bytes < rounded) {
     const BlockId next = blocks_[id].next;  // unmapped
     id = map(next, std::min(rounded - blocks_[id].bytes, blocks_[next].bytes));
   }
-  if (id != kNone) erase(id);
+  if (id != kNoBlock) erase(id);
   return id;
 }
 
@@ -181,7 +181,7 @@ BlockId Caching::expand(std::uint64_t rounded, std::uint32_t stream, bool small)
 /// that they are part of then; none if there is no memory.
 BlockId Caching::map(BlockId id, std::uint64_t bytes) {
   bytes = rounded_up(bytes, page_bytes(blocks_[id].small));
-  if (!memory_.map(blocks_[id].address, bytes)) return kNone;
+  if (!memory_.map(blocks_[id].address, bytes)) return kNoBlock;
   reserved_ += bytes;
   erase(id);
   if (bytes < blocks_[id].bytes) insert(blocks_.split(id, bytes));
@@ -197,7 +197,7 @@ void Caching::unmap(BlockId id) {
   const Address begin = blocks_[id].address, end = begin + blocks_[id].bytes;
   // Pages are counted from the beginning of the segment.
   BlockId first = id;
-  while (blocks_[first].previous != kNone) first = blocks_[first].previous;
+  while (blocks_[first].previous != kNoBlock) first = blocks_[first].previous;
   const Address base = blocks_[first].address;
   const Address from = base + rounded_up(begin - base, page),
                 to = base + (end - base) / page * page;
@@ -219,7 +219,7 @@ void Caching::release_cached(Pool& pool) {
   if (!expandable()) {
     std::erase_if(pool.free, [&](const FreeBlock& free) {
       const Block& block = blocks_[free.id];
-      if (block.previous != kNone || block.next != kNone) return false;
+      if (block.previous != kNoBlock || block.next != kNoBlock) return false;
       memory_.give_back(block.address, block.bytes);
       reserved_ -= block.bytes;
       segment_begins_.erase(block.address);
@@ -233,7 +233,7 @@ void Caching::release_cached(Pool& pool) {
   for (const BlockId id : ids) unmap(id);
   std::erase_if(pool.unmapped, [&](const UnmappedBlock& unmapped) {
     const Block& block = blocks_[unmapped.id];
-    if (block.previous != kNone || block.next != kNone) return false;
+    if (block.previous != kNoBlock || block.next != kNoBlock) return false;
     memory_.unreserve(block.address, block.bytes);
     segment_begins_.erase(block.address);
     blocks_.forget(unmapped.id);
@@ -252,7 +252,7 @@ Holding Caching::holding() const {
     // By stream first, so the largest of each stream stands before the next one's beginning.
     for (auto at = pool->free.begin(); at != pool->free.end();) {
       const auto next = pool->free.upper_bound(
-          {at->stream, std::numeric_limits<std::uint64_t>::max(), ~Address{0}, kNone});
+          {at->stream, std::numeric_limits<std::uint64_t>::max(), ~Address{0}, kNoBlock});
       holding.largest_free = std::max(holding.largest_free, std::prev(next)->bytes);
       at = next;
     }
@@ -262,7 +262,7 @@ Holding Caching::holding() const {
 
 void Caching::for_each_part(const std::function<void(const Part&)>& visit) const {
   for (const auto& [address, first] : segment_begins_) {
-    for (BlockId id = first; id != kNone; id = blocks_[id].next) {
+    for (BlockId id = first; id != kNoBlock; id = blocks_[id].next) {
       const Block& block = blocks_[id];
       if (block.mapped) visit({block.address, block.bytes, block.requested});
     }
