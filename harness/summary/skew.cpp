@@ -275,14 +275,17 @@ std::vector<Finding> skew_findings(const SessionData& session) {
       if (!of_cpus) finding.device = finding.subject = late.member;
       say("skew-late",
           Severity::distorts,
-          fmt::format("{} keeps {} waiting{} in {} of the steps ({}), by {}: {}.",
-                      label_of(labels, late.member, of_cpus),
-                      counted(members.size() - 1, what),
-                      found.lateness == rules::Lateness::one ? "" : " at times,",
-                      share,
-                      steps,
-                      by,
-                      cause));
+          fmt::format(
+              fmt::runtime(
+                  found.lateness == rules::Lateness::one
+                      ? "{} keeps {} waiting in {} of the steps ({}), by {}: {}."
+                      : "{} keeps {} waiting at times, in {} of the steps ({}), by {}: {}."),
+              label_of(labels, late.member, of_cpus),
+              counted(members.size() - 1, what),
+              share,
+              steps,
+              by,
+              cause));
     } else {
       say("skew-turns",
           Severity::distorts,
