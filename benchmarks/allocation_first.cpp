@@ -47,7 +47,7 @@ const Registration allocation_first =
                           "Time inside the second one, while the first block is live."))
         .metrics({"first_allocation_ns", "second_allocation_ns"})
         .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
-          const std::string allocator = name.at("allocator");
+          const std::string& allocator = name.at("allocator");
           const bool usual = allocator == "direct" || allocator == "pool" || allocator == "bfc";
           return profile == Profile::full || (profile == Profile::nightly && usual);
         })

@@ -234,8 +234,10 @@ std::size_t rarest_step_shown(std::size_t epochs) {
   const auto shown = [&](std::size_t apart) {
     for (std::size_t first = 0; first < apart; ++first) {
       std::vector<double> values;
-      for (std::size_t i = 0; i < judged; ++i)
-        values.push_back(static_cast<double>((i + first) / apart * kPage));
+      for (std::size_t i = 0; i < judged; ++i) {
+        const std::size_t pages = (i + first) / apart;
+        values.push_back(static_cast<double>(pages * kPage));
+      }
       if (!rises(values, mann_kendall_rise_p(values))) return false;
     }
     return true;

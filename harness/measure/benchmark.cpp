@@ -107,7 +107,7 @@ Axis::Values by_profile(std::vector<std::string> quick,
   };
 }
 
-Axis::Values by_profile(std::vector<std::string> quick, std::vector<std::string> otherwise) {
+Axis::Values by_profile(std::vector<std::string> quick, const std::vector<std::string>& otherwise) {
   return by_profile(std::move(quick), otherwise, otherwise);
 }
 

@@ -150,7 +150,7 @@ struct Axis {
 Axis::Values by_profile(std::vector<std::string> quick,
                         std::vector<std::string> nightly,
                         std::vector<std::string> full);
-Axis::Values by_profile(std::vector<std::string> quick, std::vector<std::string> otherwise);
+Axis::Values by_profile(std::vector<std::string> quick, const std::vector<std::string>& otherwise);
 /// Values that only GPUs have.
 Axis::Values on_gpus(Axis::Values values);
 
