@@ -189,7 +189,9 @@ class CudnnGraphConvolution : public CudnnConvolutionBase {
   }
 
   void use(std::size_t plan) {
-    if (hold_workspace(plans_[plan].workspace_bytes)) packs_.clear();
+    const std::size_t bytes = plans_[plan].workspace_bytes;
+    if (bytes > held_bytes()) packs_.clear();  // before the workspace in them goes
+    hold_workspace(bytes);
     chosen_ = plan;
   }
 

@@ -106,12 +106,11 @@ std::size_t CudnnConvolutionBase::most_workspace(std::size_t allowed) const {
   return std::min(allowed, device_.free_memory_bytes() / 10 * 9 + held_bytes());
 }
 
-bool CudnnConvolutionBase::hold_workspace(std::size_t bytes) {
-  if (bytes <= held_bytes()) return false;
+void CudnnConvolutionBase::hold_workspace(std::size_t bytes) {
+  if (bytes <= held_bytes()) return;
   device_.check();  // what was enqueued may use the one that goes
   workspace_.reset();
   workspace_ = device_.allocate(bytes);
-  return true;
 }
 
 std::unique_ptr<Convolution> cudnn_convolution(Device& device,

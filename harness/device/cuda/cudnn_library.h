@@ -52,8 +52,9 @@ class CudnnConvolutionBase : public Convolution {
 
   /// As much as is allowed, and the device has.
   std::size_t most_workspace(std::size_t allowed) const;
-  /// Whether the workspace is another one now.
-  bool hold_workspace(std::size_t bytes);
+  std::size_t held_bytes() const { return workspace_ ? workspace_->bytes() : 0; }
+  /// Takes another workspace where the one that is held has fewer bytes.
+  void hold_workspace(std::size_t bytes);
   void* workspace() const { return workspace_ ? workspace_->address() : nullptr; }
   const char* layout() const { return shape_.layout == TensorLayout::nhwc ? "NHWC" : "NCHW"; }
   static std::size_t whole_mib(std::size_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
@@ -63,8 +64,6 @@ class CudnnConvolutionBase : public Convolution {
   std::vector<Tensors> sets_;
 
  private:
-  std::size_t held_bytes() const { return workspace_ ? workspace_->bytes() : 0; }
-
   std::unique_ptr<Buffer> workspace_;
 };
 
