@@ -38,29 +38,44 @@ void check_cublas(const LoadedLibrary& library,
   throw LibraryError(library.name, name, status, words, status == abi::kCublasExecutionFailed);
 }
 
-// Both in the order of their enumerations.
-
 abi::CudaDataType data_type(ElementType type) {
-  constexpr abi::CudaDataType kTypes[] = {abi::kCudaR32F,
-                                          abi::kCudaR16F,
-                                          abi::kCudaR16BF,
-                                          abi::kCudaR64F,
-                                          abi::kCudaR8I,
-                                          abi::kCudaR32I,
-                                          abi::kCudaR8FE4m3,
-                                          abi::kCudaR8FE5m2};
-  return kTypes[static_cast<std::size_t>(type)];
+  switch (type) {
+    case ElementType::fp64:
+      return abi::kCudaR64F;
+    case ElementType::fp32:
+      return abi::kCudaR32F;
+    case ElementType::fp16:
+      return abi::kCudaR16F;
+    case ElementType::bf16:
+      return abi::kCudaR16BF;
+    case ElementType::int8:
+      return abi::kCudaR8I;
+    case ElementType::int32:
+      return abi::kCudaR32I;
+    case ElementType::fp8_e4m3:
+      return abi::kCudaR8FE4m3;
+    case ElementType::fp8_e5m2:
+      return abi::kCudaR8FE5m2;
+  }
+  return abi::kCudaR32F;
 }
 
 Computation computation(Compute compute) {
-  constexpr Computation kComputations[] = {
-      {abi::kCompute64F, "COMPUTE_64F", ElementType::fp64},
-      {abi::kCompute32F, "COMPUTE_32F", ElementType::fp32},
-      {abi::kCompute32FPedantic, "COMPUTE_32F_PEDANTIC", ElementType::fp32},
-      {abi::kCompute32FFastTf32, "COMPUTE_32F_FAST_TF32", ElementType::fp32},
-      {abi::kCompute16F, "COMPUTE_16F", ElementType::fp16},
-      {abi::kCompute32I, "COMPUTE_32I", ElementType::int32}};
-  return kComputations[static_cast<std::size_t>(compute)];
+  switch (compute) {
+    case Compute::fp64:
+      return {abi::kCompute64F, "COMPUTE_64F", ElementType::fp64};
+    case Compute::fp32:
+      return {abi::kCompute32F, "COMPUTE_32F", ElementType::fp32};
+    case Compute::fp32_pedantic:
+      return {abi::kCompute32FPedantic, "COMPUTE_32F_PEDANTIC", ElementType::fp32};
+    case Compute::tf32:
+      return {abi::kCompute32FFastTf32, "COMPUTE_32F_FAST_TF32", ElementType::fp32};
+    case Compute::fp16:
+      return {abi::kCompute16F, "COMPUTE_16F", ElementType::fp16};
+    case Compute::int32:
+      return {abi::kCompute32I, "COMPUTE_32I", ElementType::int32};
+  }
+  return {abi::kCompute32F, "COMPUTE_32F", ElementType::fp32};
 }
 
 }  // namespace launchgap::cuda

@@ -151,9 +151,15 @@ class SharedBuffer : public Buffer {
 };
 
 unsigned schedule_of(WaitMode wait) {
-  constexpr unsigned kSchedules[] = {
-      abi::kScheduleSpin, abi::kScheduleYield, abi::kScheduleBlockingSync};
-  return kSchedules[static_cast<std::size_t>(wait)];
+  switch (wait) {
+    case WaitMode::spin:
+      return abi::kScheduleSpin;
+    case WaitMode::yield:
+      return abi::kScheduleYield;
+    case WaitMode::block:
+      return abi::kScheduleBlockingSync;
+  }
+  return abi::kScheduleSpin;
 }
 
 /// What the driver reads from the environment when it is initialised.

@@ -60,16 +60,25 @@ void Cudnn::check(abi::CudnnStatus status, std::string_view call, std::string_vi
 }
 
 abi::CudnnDataType cudnn_data_type(ElementType type) {
-  // In the order of the enumeration.
-  constexpr abi::CudnnDataType kTypes[] = {abi::kCudnnFloat,
-                                           abi::kCudnnHalf,
-                                           abi::kCudnnBfloat16,
-                                           abi::kCudnnDouble,
-                                           abi::kCudnnInt8,
-                                           abi::kCudnnInt32,
-                                           abi::kCudnnFp8E4m3,
-                                           abi::kCudnnFp8E5m2};
-  return kTypes[static_cast<std::size_t>(type)];
+  switch (type) {
+    case ElementType::fp64:
+      return abi::kCudnnDouble;
+    case ElementType::fp16:
+      return abi::kCudnnHalf;
+    case ElementType::bf16:
+      return abi::kCudnnBfloat16;
+    case ElementType::int8:
+      return abi::kCudnnInt8;
+    case ElementType::int32:
+      return abi::kCudnnInt32;
+    case ElementType::fp8_e4m3:
+      return abi::kCudnnFp8E4m3;
+    case ElementType::fp8_e5m2:
+      return abi::kCudnnFp8E5m2;
+    case ElementType::fp32:
+      break;
+  }
+  return abi::kCudnnFloat;
 }
 
 abi::CudnnDataType cudnn_compute_type(const ProductType& type) {
