@@ -1,5 +1,4 @@
 // What an allocation costs while many blocks are live, by the order in which blocks are given back.
-#include <algorithm>
 #include <random>
 
 #include <fmt/format.h>

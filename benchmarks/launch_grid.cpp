@@ -1,5 +1,4 @@
 // What the size of the grid costs: the launch, and the empty kernel itself.
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 

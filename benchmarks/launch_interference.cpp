@@ -1,7 +1,6 @@
 // What makes launches slower: the same empty launches without anything else, while something goes
 // on beside them or happens between them, and afterwards.
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <utility>
 

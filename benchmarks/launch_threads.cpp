@@ -1,5 +1,4 @@
 // Whether launching from several threads at once pays, on a stream each or on one for all.
-#include <algorithm>
 
 #include "benchmarks/launching.h"
 #include "benchmarks/team.h"

@@ -2,7 +2,6 @@
 // code, and so each has processes of its own, which do nothing else.
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // A kernel that keeps a GPU busy for a known time, on the benchmark's own device or on another.
 #pragma once
 
-#include <exception>
 #include <memory>
 
 #include "harness/device/device.h"

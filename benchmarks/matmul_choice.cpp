@@ -2,7 +2,6 @@
 // offers, by our own medians.
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include <fmt/format.h>

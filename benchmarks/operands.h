@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "harness/device/backend.h"
 #include "harness/device/device.h"

@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <limits>
-#include <utility>
 
 #include <fmt/format.h>
 

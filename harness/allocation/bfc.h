@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory_resource>
-#include <set>
 #include <vector>
 
 #include "harness/allocation/block_list.h"

@@ -7,7 +7,6 @@
 
 #include "harness/allocation/block_allocator.h"
 #include "harness/core/errors.h"
-#include "harness/device/allocator.h"
 #include "harness/device/backend.h"
 #include "harness/device/inserted_delay.h"
 

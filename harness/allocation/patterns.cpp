@@ -8,7 +8,6 @@
 #include <map>
 #include <queue>
 #include <random>
-#include <span>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,12 +1,10 @@
 #include "harness/allocation/replay.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <map>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "harness/allocation/script.h"
 #include "harness/core/clock.h"

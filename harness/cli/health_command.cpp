@@ -6,7 +6,6 @@
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/fleet/health.h"
-#include "harness/run/rank.h"
 
 namespace launchgap::cli {
 namespace {

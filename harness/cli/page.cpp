@@ -1,8 +1,6 @@
 #include "harness/cli/page.h"
 
-#include <algorithm>
 #include <cstdlib>
-#include <memory>
 
 #include "harness/cli/python_package.h"
 #include "harness/core/errors.h"

@@ -14,7 +14,6 @@
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
 #include "harness/core/system_files.h"
-#include "harness/device/python_folders.h"
 #include "harness/device/shared_library.h"
 #include "harness/doctor/doctor.h"
 #include "harness/run/foreign_program.h"

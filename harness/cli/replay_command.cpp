@@ -1,5 +1,4 @@
 // launchgap replay
-#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>

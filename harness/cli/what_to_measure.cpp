@@ -1,6 +1,5 @@
 #include "harness/cli/what_to_measure.h"
 
-#include <algorithm>
 #include <iterator>
 #include <limits>
 

@@ -1,5 +1,4 @@
 // launchgap worker: internal, and a plain Google Benchmark program.
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <optional>

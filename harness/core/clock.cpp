@@ -1,7 +1,5 @@
 #include "harness/core/clock.h"
 
-#include <ctime>
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 

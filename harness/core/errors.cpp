@@ -3,8 +3,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include <fmt/format.h>
-
 namespace launchgap {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <stdexcept>
-#include <string>
 
 #include "harness/core/errors.h"
 

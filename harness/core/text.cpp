@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -1,7 +1,5 @@
 #include "harness/device/backend.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

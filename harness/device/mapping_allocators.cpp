@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/device/allocator.h"
 #include "harness/device/inserted_delay.h"
 
 namespace launchgap {

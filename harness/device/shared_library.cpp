@@ -11,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
-#include "harness/core/system_files.h"
 #include "harness/device/python_folders.h"
 
 namespace launchgap {

@@ -1,8 +1,6 @@
 #include "harness/fleet/merge.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>

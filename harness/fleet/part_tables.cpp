@@ -1,10 +1,8 @@
 #include "harness/fleet/part_tables.h"
 
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 

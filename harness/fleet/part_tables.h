@@ -2,7 +2,6 @@
 // records, in little memory.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "harness/import/repairs.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "harness/import/call_names.h"
 #include "harness/import/decimal.h"

@@ -5,9 +5,7 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <unordered_map>
-#include <vector>
 
 #include <fmt/format.h>
 

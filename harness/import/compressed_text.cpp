@@ -1,7 +1,6 @@
 #include "harness/import/compressed_text.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <fcntl.h>
 #include <new>
 #include <string_view>

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <fstream>
 #include <limits>
-#include <string>
-#include <string_view>
 #include <sys/file.h>
 #include <system_error>
 #include <unistd.h>

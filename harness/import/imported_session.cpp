@@ -11,7 +11,6 @@
 
 #include "harness/core/build_info.h"
 #include "harness/core/clock.h"
-#include "harness/core/errors.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
@@ -30,7 +29,6 @@
 #include "harness/import/trace_counts.h"
 #include "harness/record/recording_record.h"
 #include "harness/record/records.h"
-#include "harness/record/session_record.h"
 #include "harness/record/trace_record.h"
 #include "harness/record/writer.h"
 

@@ -5,10 +5,8 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <span>
 #include <unordered_map>
-#include <vector>
 
 #include "harness/import/call_names.h"
 #include "harness/import/kernel_changes.h"

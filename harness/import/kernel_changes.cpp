@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <tuple>
-#include <vector>
 
 #include "harness/stats/modes.h"
 #include "harness/stats/stats.h"

@@ -1,6 +1,5 @@
 // What `launchgap record` had written from within a program (harness/injected/raw_recording.h).
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstring>
 #include <fstream>

@@ -1,8 +1,6 @@
 #include "harness/import/work_of_calls.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
 
 #include "harness/core/errors.h"
 #include "harness/trace/join.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <span>
-#include <string_view>
 
 #include "harness/core/errors.h"
 #include "harness/measure/sweep.h"

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/core/cpus.h"
 #include "harness/core/errors.h"
 
 namespace launchgap {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
-#include "harness/core/errors.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {

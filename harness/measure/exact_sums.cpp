@@ -1,7 +1,6 @@
 #include "harness/measure/exact_sums.h"
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 
 #include "harness/core/errors.h"

@@ -18,7 +18,6 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "kernels/kernels.h"
 

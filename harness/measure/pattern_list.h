@@ -1,12 +1,10 @@
 // The patterns that are measured: those of data/patterns.csv, or a user's (`--pattern`).
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/core/pattern.h"
-#include "harness/core/plan.h"
 #include "harness/device/facts.h"
 
 namespace launchgap {

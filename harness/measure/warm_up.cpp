@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <utility>
 
 #include "harness/core/clock.h"
 #include "harness/stats/stats.h"

@@ -1,7 +1,5 @@
 #include "harness/record/json.h"
 
-#include <algorithm>
-
 #include "harness/core/printable.h"
 
 namespace launchgap {

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "harness/core/block.h"
-#include "harness/record/schema.h"
 #include "harness/record/session_record.h"
 
 namespace launchgap {

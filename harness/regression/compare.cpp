@@ -15,7 +15,6 @@
 #include "harness/measure/benchmark.h"
 #include "harness/regression/algorithm_change.h"
 #include "harness/regression/paired_metrics.h"
-#include "harness/regression/side.h"
 #include "harness/run/device_lock.h"
 #include "harness/run/filter.h"
 #include "harness/run/progress.h"

@@ -11,7 +11,6 @@
 #include "harness/regression/report.h"
 #include "harness/rules/nights.h"
 #include "harness/rules/paired.h"
-#include "harness/stats/stats.h"
 
 namespace launchgap::regression {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>

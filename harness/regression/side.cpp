@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <unistd.h>
-#include <vector>
 
 #include <fmt/format.h>
 

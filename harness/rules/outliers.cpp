@@ -6,7 +6,6 @@
 
 #include "harness/stats/distributions.h"
 #include "harness/stats/moments.h"
-#include "harness/stats/stats.h"
 
 namespace launchgap::rules {
 namespace {

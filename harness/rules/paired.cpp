@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "harness/stats/distributions.h"
-#include "harness/stats/stats.h"
 
 namespace launchgap::rules {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "harness/core/text.h"
 #include "harness/stats/distributions.h"
-#include "harness/stats/stats.h"
 
 namespace launchgap::rules {
 namespace {

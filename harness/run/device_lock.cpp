@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <fcntl.h>
-#include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <thread>
@@ -14,8 +13,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "harness/core/errors.h"
 
 namespace launchgap {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
-#include "harness/device/backend.h"
 #include "harness/device/device.h"
 #include "harness/run/process.h"
 #include "harness/trace/tracer.h"

@@ -5,7 +5,6 @@
 
 #include "harness/core/process_config.h"
 #include "harness/device/backend.h"
-#include "harness/record/schema.h"
 #include "harness/run/job.h"
 
 namespace launchgap {

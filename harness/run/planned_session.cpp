@@ -14,7 +14,6 @@
 #include "harness/core/errors.h"
 #include "harness/core/system_files.h"
 #include "harness/core/text.h"
-#include "harness/core/trace_state.h"
 #include "harness/device/backend.h"
 #include "harness/measure/pattern_list.h"
 #include "harness/run/filter.h"

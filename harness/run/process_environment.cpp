@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <string_view>
 #include <system_error>
 #include <unistd.h>
 #include <utility>

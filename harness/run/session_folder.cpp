@@ -10,11 +10,9 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
-#include "harness/core/printable.h"
 #include "harness/device/backend.h"
 #include "harness/measure/pattern_list.h"
 #include "harness/record/records.h"
-#include "harness/record/writer.h"
 
 namespace launchgap {
 

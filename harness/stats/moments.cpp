@@ -1,7 +1,6 @@
 #include "harness/stats/moments.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace launchgap::stats {
 namespace {

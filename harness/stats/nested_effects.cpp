@@ -1,7 +1,6 @@
 #include "harness/stats/nested_effects.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "harness/stats/moments.h"

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "harness/stats/distributions.h"
-#include "harness/stats/stats.h"
 
 namespace launchgap::stats {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "harness/rules/outliers.h"
 #include "harness/stats/random_effects.h"
-#include "harness/stats/stats.h"
 
 namespace launchgap {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "harness/core/plan.h"
-#include "harness/measure/benchmark.h"
 
 namespace launchgap {
 

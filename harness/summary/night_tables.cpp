@@ -1,5 +1,4 @@
 // The tables of a session that was checked against a history.
-#include <algorithm>
 #include <iterator>
 
 #include "harness/core/metric.h"

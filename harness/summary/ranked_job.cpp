@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "harness/core/plan.h"

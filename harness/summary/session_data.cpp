@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
-#include "harness/core/metric.h"
 #include "harness/core/pattern.h"
 #include "harness/core/plan.h"
 #include "harness/core/text.h"
 #include "harness/record/finding_json.h"
-#include "harness/record/reader.h"
 #include "harness/summary/published.h"
 #include "harness/summary/run_reader.h"
 

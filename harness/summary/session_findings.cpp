@@ -1,7 +1,6 @@
 #include "harness/summary/session_findings.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
 

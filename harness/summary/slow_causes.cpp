@@ -1,7 +1,6 @@
 #include "harness/summary/slow_causes.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 

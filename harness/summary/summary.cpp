@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <future>
 #include <iterator>
-#include <map>
 
 #include <fmt/format.h>
 
 #include "harness/core/csv_writer.h"
-#include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/stats/modes.h"
 #include "harness/stats/random_effects.h"
-#include "harness/stats/stats.h"
 #include "harness/summary/case_rates.h"
 
 namespace launchgap {

@@ -1,6 +1,5 @@
 #include "harness/summary/timelines.h"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>

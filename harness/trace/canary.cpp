@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/trace/join.h"
 #include "harness/trace/trace_clock.h"
 #include "kernels/kernels.h"
 

@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/trace/join.h"
-
 namespace launchgap {
 namespace {
 

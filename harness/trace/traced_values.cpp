@@ -1,6 +1,5 @@
 #include "harness/trace/traced_values.h"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <span>

@@ -10,7 +10,6 @@
 #include "harness/core/process_config.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/activity.h"
-#include "harness/device/device.h"
 
 namespace launchgap {
 

@@ -1,6 +1,5 @@
 // Plays traces from standard input to one allocator over simulated memory, and prints what becomes
 // of each event: for tests/allocation/test_allocator_models.py.
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <string>

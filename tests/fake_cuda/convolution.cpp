@@ -1,7 +1,5 @@
 #include "tests/fake_cuda/convolution.h"
 
-#include <algorithm>
-
 #include "tests/fake_cuda/element_type.h"
 #include "tests/fake_cuda/kept_results.h"
 #include "tests/fake_cuda/product.h"

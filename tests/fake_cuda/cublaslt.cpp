@@ -1,10 +1,8 @@
 // The fake libcublasLt: as many candidates as the node says, each as slow as it says.
 #include "harness/device/cuda/abi/cublaslt.h"
 
-#include <algorithm>
 #include <cstring>
 #include <map>
-#include <type_traits>
 #include <vector>
 
 #include "tests/fake_cuda/multiply.h"

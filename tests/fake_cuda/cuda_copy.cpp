@@ -1,6 +1,5 @@
 // The fake driver's asynchronous copies.
 #include <cstring>
-#include <string>
 
 #include "tests/fake_cuda/entry.h"
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstring>
 #include <optional>
-#include <type_traits>
 
 #include "tests/fake_cuda/convolution.h"
 #include "tests/fake_cuda/wrong_result.h"

@@ -9,9 +9,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
-#include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "harness/device/cuda/abi/cudnn_backend.h"
 #include "tests/fake_cuda/convolution.h"

@@ -3,12 +3,10 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 #include "harness/trace/cupti/abi.h"
 #include "tests/fake_cuda/cupti_session.h"

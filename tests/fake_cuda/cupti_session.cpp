@@ -1,6 +1,5 @@
 #include "tests/fake_cuda/cupti_session.h"
 
-#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <iterator>

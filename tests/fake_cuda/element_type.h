@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "kernels/element.h"
 #include "tests/fake_cuda/node.h"

@@ -2,7 +2,6 @@
 // session's processes compute the same from the same operands, and the fake is a slow computer.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "tests/fake_cuda/operation.h"

@@ -2,7 +2,6 @@
 // begun. A part that never comes keeps the others waiting for ever, as the real one does.
 #include "harness/device/cuda/abi/nccl.h"
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>

@@ -1,7 +1,6 @@
 #include "harness/import/call_names.h"
 
 #include <fstream>
-#include <ostream>
 #include <string>
 
 #include <fmt/format.h>

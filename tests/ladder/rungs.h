@@ -1,7 +1,6 @@
 // The rungs' device code on the CPU, and the same in exact arithmetic.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>

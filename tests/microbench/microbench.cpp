@@ -9,7 +9,6 @@
 #include <benchmark/benchmark.h>
 
 #include "harness/core/clock.h"
-#include "harness/core/csv_writer.h"
 #include "harness/core/output_file.h"
 #include "harness/measure/nvtx.h"
 #include "harness/measure/thread_watch.h"

@@ -16,7 +16,6 @@
 //   limit BYTES       no file may be longer from here on
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <pthread.h>
 #include <string>
@@ -26,7 +25,6 @@
 #include <unistd.h>
 #include <vector>
 
-#include "harness/core/clock.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
 #include "harness/measure/nvtx.h"

@@ -1,7 +1,6 @@
 // At the limits of what is said of a report. report_outputs_test.cpp has each form as a whole.
 #include "harness/regression/report_words.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

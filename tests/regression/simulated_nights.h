@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <random>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,6 @@
 // tests/sentences/sentences.py reads them.
 #pragma once
 
-#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <string>

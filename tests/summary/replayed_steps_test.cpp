@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include "harness/core/output_file.h"
-#include "harness/core/text.h"
 #include "harness/summary/summary.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/written_session.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "harness/summary/table_makers.h"
 #include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 

@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/core/csv_writer.h"
 #include "harness/core/output_file.h"
 #include "harness/record/writer.h"
 #include "harness/summary/session_data.h"

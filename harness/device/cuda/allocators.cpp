@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/device/cuda/driver.h"
 #include "harness/device/inserted_delay.h"
 #include "harness/device/mapping_allocators.h"
 

@@ -1,7 +1,5 @@
 #include "harness/device/cuda/abi/cublas.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"

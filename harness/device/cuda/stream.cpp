@@ -1,7 +1,6 @@
 #include "harness/device/cuda/stream.h"
 
 #include "harness/core/errors.h"
-#include "harness/device/cuda/driver.h"
 #include "harness/device/cuda/kernel.h"
 #include "harness/device/inserted_delay.h"
 

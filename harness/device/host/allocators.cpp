@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/device/allocator.h"
 #include "harness/device/device.h"
 #include "harness/device/inserted_delay.h"
 #include "harness/device/mapping_allocators.h"

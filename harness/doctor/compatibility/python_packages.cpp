@@ -9,7 +9,6 @@
 
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
-#include "harness/device/python_folders.h"
 
 extern char** environ;
 

@@ -1,6 +1,5 @@
 #include "harness/doctor/machine/probe.h"
 
-#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <sys/wait.h>

@@ -16,7 +16,6 @@
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/device/cuda/nvml_inventory.h"
-#include "harness/record/schema.h"
 
 namespace launchgap::doctor {
 namespace fs = std::filesystem;

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
-#include <functional>
 #include <map>
 #include <optional>
 #include <unistd.h>

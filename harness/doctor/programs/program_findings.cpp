@@ -1,6 +1,5 @@
 #include "harness/doctor/programs/program_findings.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>

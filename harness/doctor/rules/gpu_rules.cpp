@@ -2,7 +2,6 @@
 // those that did not pass the proof.
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
