@@ -45,9 +45,7 @@ EXPORT CublasStatus cublasDestroy_v2(CublasHandle handle) {
 
 EXPORT CublasStatus cublasGetVersion_v2(CublasHandle, int* version) {
   if (const CublasStatus status = enter_cublas("cublasGetVersion_v2")) return status;
-  if (version == nullptr) return kCublasInvalidValue;
-  *version = find_driver()->node()->cublas_version;
-  return kCublasSuccess;
+  return put(version, find_driver()->node()->cublas_version, kCublasInvalidValue);
 }
 
 EXPORT CublasStatus cublasSetStream_v2(CublasHandle handle, Stream stream) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <unistd.h>
@@ -12,7 +13,6 @@
 
 #include "tests/fake_cuda/device_nodes.h"
 #include "tests/fake_cuda/entry.h"
-#include "tests/fake_cuda/error_names.h"
 
 namespace launchgap::fake {
 namespace {
@@ -32,11 +32,85 @@ Result get_uuid(Call& call, Uuid* uuid, Device device) {
   });
 }
 
+/// Names and texts of the driver's codes.
+struct ErrorName {
+  int code;
+  const char* name;
+  const char* text;
+};
+#define X(code, name, text) \
+  { code, "CUDA_ERROR_" #name, text }
+constexpr ErrorName kErrors[] = {
+    {0, "CUDA_SUCCESS", "no error"},
+    X(1, INVALID_VALUE, "invalid argument"),
+    X(2, OUT_OF_MEMORY, "out of memory"),
+    X(3, NOT_INITIALIZED, "initialization error"),
+    X(4, DEINITIALIZED, "driver shutting down"),
+    X(34, STUB_LIBRARY, "CUDA driver is a stub library"),
+    X(46, DEVICE_UNAVAILABLE, "CUDA-capable device(s) is/are busy or unavailable"),
+    X(100, NO_DEVICE, "no CUDA-capable device is detected"),
+    X(101, INVALID_DEVICE, "invalid device ordinal"),
+    X(200, INVALID_IMAGE, "device kernel image is invalid"),
+    X(201, INVALID_CONTEXT, "invalid device context"),
+    X(209, NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device"),
+    X(214, ECC_UNCORRECTABLE, "uncorrectable ECC error encountered"),
+    X(215, UNSUPPORTED_LIMIT, "limit is not supported on this architecture"),
+    X(218, INVALID_PTX, "a PTX JIT compilation failed"),
+    X(220, NVLINK_UNCORRECTABLE, "uncorrectable NVLink error detected during the execution"),
+    X(222, UNSUPPORTED_PTX_VERSION, "the provided PTX was compiled with an unsupported toolchain."),
+    X(400, INVALID_HANDLE, "invalid resource handle"),
+    X(401, ILLEGAL_STATE, "the operation cannot be performed in the present state"),
+    X(500, NOT_FOUND, "named symbol not found"),
+    X(600, NOT_READY, "device not ready"),
+    X(700, ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
+    X(702, LAUNCH_TIMEOUT, "the launch timed out and was terminated"),
+    X(709, CONTEXT_IS_DESTROYED, "context is destroyed"),
+    X(710, ASSERT, "device-side assert triggered"),
+    X(714, HARDWARE_STACK_ERROR, "hardware stack error"),
+    X(715, ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"),
+    X(716, MISALIGNED_ADDRESS, "misaligned address"),
+    X(717, INVALID_ADDRESS_SPACE, "operation not supported on global/shared address space"),
+    X(718, INVALID_PC, "invalid program counter"),
+    X(719, LAUNCH_FAILED, "unspecified launch failure"),
+    X(720, COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks in cooperative launch"),
+    X(800, NOT_PERMITTED, "operation not permitted"),
+    X(801, NOT_SUPPORTED, "operation not supported"),
+    X(802, SYSTEM_NOT_READY, "system not yet initialized"),
+    X(803,
+      SYSTEM_DRIVER_MISMATCH,
+      "system has unsupported display driver / cuda driver combination"),
+    X(804,
+      COMPAT_NOT_SUPPORTED_ON_DEVICE,
+      "forward compatibility was attempted on non supported HW"),
+    X(900, STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"),
+    X(901, STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture"),
+    X(902, STREAM_CAPTURE_MERGE, "operation would result in a merge of separate capture sequences"),
+    X(903, STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream as it began"),
+    X(904, STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"),
+    X(905, STREAM_CAPTURE_ISOLATION, "dependency created on uncaptured work in another stream"),
+    X(906,
+      STREAM_CAPTURE_IMPLICIT,
+      "operation would make the legacy stream depend on a capturing blocking stream"),
+    X(907,
+      CAPTURED_EVENT,
+      "operation not permitted on an event last recorded in a capturing stream"),
+    X(908,
+      STREAM_CAPTURE_WRONG_THREAD,
+      "attempt to terminate a thread-local capture sequence from another thread"),
+    X(910,
+      GRAPH_EXEC_UPDATE_FAILURE,
+      "the graph update was not performed because it included changes which violated constraints "
+      "specific to instantiated graph update"),
+    X(999, UNKNOWN, "unknown error"),
+};
+#undef X
+
 Result report_error(Result code, const char* ErrorName::*which, const char** to) {
   if (to == nullptr) return kInvalidValue;
-  const ErrorName* const error = find_error(code);
-  *to = error != nullptr ? error->*which : nullptr;
-  return error != nullptr ? kSuccess : kInvalidValue;
+  const auto* const error = std::ranges::find(kErrors, code, &ErrorName::code);
+  const bool known = error != std::end(kErrors);
+  *to = known ? error->*which : nullptr;
+  return known ? kSuccess : kInvalidValue;
 }
 
 /// None for one that the fake has not.
@@ -97,9 +171,7 @@ EXPORT Result cuDriverGetVersion(int* version) {
   Call call("cuDriverGetVersion");
   return with_process(call, [&]() -> Result {
     if (const Result code = call.fault(nullptr)) return code;
-    if (version == nullptr) return kInvalidValue;
-    *version = call.process.node()->driver_version;
-    return kSuccess;
+    return put(version, call.process.node()->driver_version);
   });
 }
 
@@ -115,20 +187,12 @@ EXPORT Result cuGetErrorString(Result code, const char** text) {
 
 EXPORT Result cuDeviceGetCount(int* count) {
   Call call("cuDeviceGetCount");
-  return with_driver(call, [&]() -> Result {
-    if (count == nullptr) return kInvalidValue;
-    *count = call.process.device_count();
-    return kSuccess;
-  });
+  return with_driver(call, [&] { return put(count, call.process.device_count()); });
 }
 
 EXPORT Result cuDeviceGet(Device* device, int ordinal) {
   Call call("cuDeviceGet");
-  return with_device(call, ordinal, [&](Context&) -> Result {
-    if (device == nullptr) return kInvalidValue;
-    *device = ordinal;
-    return kSuccess;
-  });
+  return with_device(call, ordinal, [&](Context&) { return put(device, ordinal); });
 }
 
 EXPORT Result cuDeviceGetName(char* name, int bytes, Device device) {
@@ -150,20 +214,15 @@ EXPORT Result cuDeviceGetUuid_v2(Uuid* uuid, Device device) {
 
 EXPORT Result cuDeviceTotalMem_v2(std::size_t* bytes, Device device) {
   Call call("cuDeviceTotalMem_v2");
-  return with_device(call, device, [&](Context& context) -> Result {
-    if (bytes == nullptr) return kInvalidValue;
-    *bytes = context.description.memory_bytes;
-    return kSuccess;
-  });
+  return with_device(
+      call, device, [&](Context& context) { return put(bytes, context.description.memory_bytes); });
 }
 
 EXPORT Result cuDeviceGetAttribute(int* value, int attribute, Device device) {
   Call call("cuDeviceGetAttribute");
   return with_device(call, device, [&](Context& context) -> Result {
     const auto known = attribute_value(context.description, attribute);
-    if (value == nullptr || !known) return kInvalidValue;
-    *value = *known;
-    return kSuccess;
+    return known ? put(value, *known) : Result{kInvalidValue};
   });
 }
 

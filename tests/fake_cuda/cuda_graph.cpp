@@ -15,13 +15,6 @@ Result with_graphs(Call& call, Body body) {
   });
 }
 
-/// Null when the map has no such handle.
-template <typename Map>
-auto* find_in(const Map& map, const void* handle) {
-  const auto found = map.find(handle);
-  return found == map.end() ? nullptr : found->second.get();
-}
-
 /// The call's end where each node adds to it.
 double end_of(Call& call,
               Context& context,
@@ -51,8 +44,7 @@ Result end_capture(Context& context, const Timeline& timeline, abi::Graph* graph
   if (!capture.joined(point.after)) return kCaptureUnjoined;
   auto made = std::make_unique<fake::Graph>();
   made->nodes = std::make_shared<const GraphNodes>(std::move(capture.nodes));
-  *graph = reinterpret_cast<abi::Graph>(made.get());
-  context.graphs[made.get()] = std::move(made);
+  keep(context.graphs, std::move(made), graph);
   return kSuccess;
 }
 
@@ -130,10 +122,9 @@ EXPORT Result cuGraphInstantiateWithFlags(abi::GraphExec* executable,
     if (found == nullptr || executable == nullptr || flags != 0) return kInvalidValue;
     auto made = std::make_unique<fake::GraphExec>();
     made->nodes = found->nodes;
-    *executable = reinterpret_cast<abi::GraphExec>(made.get());
+    keep(context.executables, std::move(made), executable);
     const double end =
-        end_of(call, context, costs.instantiate_ns, costs.instantiate_node_ns, *made->nodes);
-    context.executables[made.get()] = std::move(made);
+        end_of(call, context, costs.instantiate_ns, costs.instantiate_node_ns, *found->nodes);
     return call.return_at(end, kSuccess);
   });
 }

@@ -1,19 +1,91 @@
 // The fake driver's modules and functions.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
 #include <string_view>
+#include <system_error>
+#include <unistd.h>
 
 #include "kernels/kernels.h"
 #include "tests/fake_cuda/entry.h"
-#include "tests/fake_cuda/image.h"
-#include "tests/fake_cuda/jit_cache.h"
 
 namespace launchgap::fake {
 namespace {
 
+/// Device images as cuModuleLoadDataEx tells them apart.
+struct Image {
+  Result status = kInvalidImage;
+  int ptx_version =
+      0;  // virtual architecture as 10 * major + minor; for native code the device's own
+  std::string explanation;  // for the error log
+  bool native = false;
+};
+
+/// What becomes of `image` on a device of `capability` (90 for 9.0) under a driver of
+/// `driver_version` (13000 for 13.0).
+Image examine_image(const void* image, int capability, int driver_version) {
+  constexpr const char *kFatbin = "\x50\xED\x55\xBA", *kElf = "\177ELF";
+  constexpr int kOldestOfNvcc13 = 75;
+  if (image == nullptr) return {kInvalidImage, 0, "no image"};
+  const auto* const text = static_cast<const char*>(image);
+  // A text may be shorter than these.
+  if (std::strncmp(text, kFatbin, 4) == 0 || std::strncmp(text, kElf, 4) == 0) {
+    if (capability < kOldestOfNvcc13) return {kNoBinaryForGpu, 0, "no native code for this device"};
+    return {kSuccess, capability, "", true};
+  }
+  const char* const target = std::strstr(text, ".target");
+  if (target == nullptr) return {kInvalidImage, 0, "neither native code nor PTX"};
+  int architecture = 0;
+  if (std::sscanf(target, ".target sm_%d", &architecture) != 1) {
+    return {kInvalidPtx, 0, "PTX whose .target is no sm_NN"};
+  }
+  int major = 0;
+  int minor = 0;
+  const char* const version = std::strstr(text, ".version");
+  if (version == nullptr || std::sscanf(version, ".version %d.%d", &major, &minor) != 2) {
+    return {kInvalidPtx, 0, "PTX without .version"};
+  }
+  // PTX 7.0 came with CUDA 11.0, 8.0 with 12.0, 9.0 with 13.0 (PTX ISA, "Release Notes"); minor
+  // versions run nearly alike.
+  const int newest = 10 * (driver_version / 1000 - 4) + driver_version % 1000 / 10;
+  if (10 * major + minor > newest) return {kUnsupportedPtxVersion, 0, "PTX newer than the driver"};
+  if (architecture > capability) return {kNoBinaryForGpu, 0, "PTX for a newer device"};
+  return {kSuccess, architecture, ""};
+}
+
+// The cache in which the driver keeps what it compiled from PTX.
+
+/// Empty: there is none.
+std::filesystem::path cache_folder() {
+  if (environment_is("CUDA_CACHE_DISABLE", "1")) return {};
+  const char* const folder = std::getenv("CUDA_CACHE_PATH");
+  return folder != nullptr ? folder : "";
+}
+
+/// Whether the cache has the PTX compiled for this device and driver; if not, now it does, as far
+/// as there is one: the folder CUDA_CACHE_PATH unless CUDA_CACHE_DISABLE is 1. One that cannot be
+/// written is not used and nobody is told.
+bool cached_by_jit(const char* ptx, const DeviceDescription& device, int driver_version) {
+  const auto folder = cache_folder();
+  if (folder.empty()) return false;
+  const std::string key =
+      std::to_string(driver_version) + " " + std::to_string(device.capability()) + " " + ptx;
+  const auto file = folder / ("fake-" + std::to_string(std::hash<std::string>()(key)));
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) return true;
+  std::filesystem::create_directories(folder, ignored);
+  // Other processes see all of it or nothing.
+  const auto unfinished = file.string() + "." + std::to_string(getpid());
+  if (std::ofstream(unfinished) << key) std::filesystem::rename(unfinished, file, ignored);
+  return false;
+}
+
 bool loads_eagerly() {
-  const char* const wanted = std::getenv("CUDA_MODULE_LOADING");
-  return wanted != nullptr && std::string_view(wanted) == "EAGER";
+  return environment_is("CUDA_MODULE_LOADING", "EAGER");
 }
 
 }  // namespace
@@ -41,8 +113,7 @@ EXPORT Result cuModuleLoadDataEx(abi::Module* module,
     auto loaded = std::make_unique<fake::Module>();
     loaded->ptx_version = examined.ptx_version;
     loaded->native = examined.native;
-    *module = reinterpret_cast<abi::Module>(loaded.get());
-    context.modules[loaded.get()] = std::move(loaded);
+    keep(context.modules, std::move(loaded), module);
     const LaunchDescription& costs = context.description.launch;
     double end = call.begin_ns + costs.module_ns(context.random);
     if (loads_eagerly()) end += context.draw(costs.lazy_ns);
@@ -101,11 +172,8 @@ EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, c
 
 EXPORT Result cuModuleGetLoadingMode(int* mode) {
   Call call("cuModuleGetLoadingMode");
-  return with_driver(call, [&]() -> Result {
-    if (mode == nullptr) return kInvalidValue;
-    *mode = loads_eagerly() ? kEagerLoading : kLazyLoading;
-    return kSuccess;
-  });
+  return with_driver(call,
+                     [&] { return put(mode, loads_eagerly() ? kEagerLoading : kLazyLoading); });
 }
 
 EXPORT Result cuFuncGetAttribute(int* value, int attribute, abi::Function function) {
@@ -113,10 +181,9 @@ EXPORT Result cuFuncGetAttribute(int* value, int attribute, abi::Function functi
   return with_context(call, [&](Context& context) -> Result {
     const fake::Function* const found = context.find(function);
     if (found == nullptr) return kInvalidHandle;
-    if (value == nullptr || (attribute != kPtxVersion && attribute != kBinaryVersion))
-      return kInvalidValue;
-    *value = attribute == kPtxVersion ? found->ptx_version : context.description.capability();
-    return kSuccess;
+    if (attribute != kPtxVersion && attribute != kBinaryVersion) return kInvalidValue;
+    return put(value,
+               attribute == kPtxVersion ? found->ptx_version : context.description.capability());
   });
 }
 
@@ -186,9 +253,8 @@ EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
   return with_context(call, [&](Context& context) -> Result {
     if (context.find(function) == nullptr) return kInvalidHandle;
     constexpr int kMostThreads = 1024;
-    if (blocks == nullptr || threads <= 0 || threads > kMostThreads) return kInvalidValue;
-    *blocks = context.description.resident_blocks(static_cast<unsigned>(threads));
-    return kSuccess;
+    if (threads <= 0 || threads > kMostThreads) return kInvalidValue;
+    return put(blocks, context.description.resident_blocks(static_cast<unsigned>(threads)));
   });
 }
 

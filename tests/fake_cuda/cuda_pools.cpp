@@ -15,8 +15,8 @@ Pool* default_pool(Context& context, MemoryPool) {
 /// Null where it is none of the device's.
 Pool* find_pool(Context& context, MemoryPool handle) {
   if (static_cast<const void*>(&context.pool) == handle) return &context.pool;
-  const auto found = context.pools.find(handle);
-  return found == context.pools.end() || found->second->destroyed ? nullptr : found->second.get();
+  Pool* const found = find_in(context.pools, handle);
+  return found != nullptr && found->destroyed ? nullptr : found;
 }
 
 template <typename Body>
@@ -112,10 +112,8 @@ EXPORT Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
 EXPORT Result cuDeviceGetDefaultMemPool(MemoryPool* pool, Device device) {
   Call call("cuDeviceGetDefaultMemPool");
   return with_device(call, device, [&](Context& context) -> Result {
-    if (pool == nullptr) return kInvalidValue;
     if (!context.description.memory_pools) return kNotSupported;
-    *pool = reinterpret_cast<MemoryPool>(&context.pool);
-    return kSuccess;
+    return put(pool, reinterpret_cast<MemoryPool>(&context.pool));
   });
 }
 
@@ -160,9 +158,7 @@ EXPORT Result cuMemPoolCreate(MemoryPool* pool, const MemoryPoolProperties* prop
   return with_device(call, properties->location.id, [&](Context& context) -> Result {
     if (!context.description.memory_pools) return kNotSupported;
     if (properties->type != kPinned || properties->location.type != kOnDevice) return kInvalidValue;
-    auto made = std::make_unique<Pool>();
-    *pool = reinterpret_cast<MemoryPool>(made.get());
-    context.pools.emplace(made.get(), std::move(made));
+    keep(context.pools, std::make_unique<Pool>(), pool);
     return kSuccess;
   });
 }

@@ -117,8 +117,7 @@ EXPORT Result cuEventCreate(abi::Event* event, unsigned flags) {
     auto created = std::make_unique<fake::Event>();
     created->flags = flags;
     created->id = context.next_event_id++;
-    *event = reinterpret_cast<abi::Event>(created.get());
-    context.events[created.get()] = std::move(created);
+    keep(context.events, std::move(created), event);
     return kSuccess;
   });
 }
@@ -133,18 +132,18 @@ EXPORT Result cuEventDestroy_v2(abi::Event event) {
 EXPORT Result cuEventRecord(abi::Event event, Stream stream) {
   Call call("cuEventRecord");
   return with_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
-    const auto found = context.events.find(event);
-    if (found == context.events.end()) return kInvalidHandle;
+    fake::Event* const found = find_in(context.events, event);
+    if (found == nullptr) return kInvalidHandle;
     if (const CapturePoint* const point = context.capture_of(timeline)) {
       if (point->capture->invalid) return kCaptureInvalidated;
-      found->second->captured = *point;
+      found->captured = *point;
       return kSuccess;
     }
-    found->second->captured.reset();
+    found->captured.reset();
     Item item;
     // It travels to an idle device as a launch does.
     item.ready_ns = call.begin_ns + context.draw(context.description.launch_ns);
-    found->second->recorded = context.push(timeline, std::move(item));
+    found->recorded = context.push(timeline, std::move(item));
     return kSuccess;
   });
 }
@@ -152,20 +151,20 @@ EXPORT Result cuEventRecord(abi::Event event, Stream stream) {
 EXPORT Result cuStreamWaitEvent(Stream stream, abi::Event event, unsigned flags) {
   Call call("cuStreamWaitEvent");
   return with_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
-    const auto found = context.events.find(event);
-    if (found == context.events.end()) return kInvalidHandle;
+    fake::Event* const found = find_in(context.events, event);
+    if (found == nullptr) return kInvalidHandle;
     if (flags != 0) return kInvalidValue;
-    if (found->second->captured) {
-      return wait_in_capture(context, timeline, *found->second->captured);
+    if (found->captured) {
+      return wait_in_capture(context, timeline, *found->captured);
     }
     if (CapturePoint* const point = context.capture_of(timeline)) {
-      if (!found->second->recorded) return kSuccess;
+      if (!found->recorded) return kSuccess;
       point->capture->invalid = true;
       return kCaptureIsolation;
     }
-    if (!found->second->recorded) return kSuccess;
+    if (!found->recorded) return kSuccess;
     Item item;
-    item.after = {found->second->recorded};
+    item.after = {found->recorded};
     context.push(timeline, std::move(item));
     return kSuccess;
   });
@@ -174,13 +173,13 @@ EXPORT Result cuStreamWaitEvent(Stream stream, abi::Event event, unsigned flags)
 EXPORT Result cuEventSynchronize(abi::Event event) {
   Call call("cuEventSynchronize");
   return with_context_at_rest(call, [&](Context& context) -> Result {
-    const auto found = context.events.find(event);
-    if (found == context.events.end()) return kInvalidHandle;
-    if (found->second->captured) return kCapturedEvent;
-    const std::uint32_t id = found->second->id;
-    const bool blocking = (found->second->flags & kEventBlockingSync) != 0;
+    fake::Event* const found = find_in(context.events, event);
+    if (found == nullptr) return kInvalidHandle;
+    if (found->captured) return kCapturedEvent;
+    const std::uint32_t id = found->id;
+    const bool blocking = (found->flags & kEventBlockingSync) != 0;
     std::vector<ItemPointer> ends;
-    if (found->second->recorded) ends.push_back(found->second->recorded);
+    if (found->recorded) ends.push_back(found->recorded);
     return synchronize(call,
                        context,
                        ends,
@@ -193,20 +192,20 @@ EXPORT Result cuEventElapsedTime(float* milliseconds, abi::Event begin, abi::Eve
   Call call("cuEventElapsedTime");
   return with_context(call, [&](Context& context) -> Result {
     if (milliseconds == nullptr) return kInvalidValue;
-    const auto first = context.events.find(begin);
-    const auto last = context.events.find(end);
-    for (const auto& found : {first, last}) {
-      if (found != context.events.end() && found->second->captured) return kCapturedEvent;
-      if (found == context.events.end() || !found->second->recorded) return kInvalidHandle;
-      if (found->second->flags & kEventDisableTiming) return kInvalidHandle;
+    const fake::Event* const first = find_in(context.events, begin);
+    const fake::Event* const last = find_in(context.events, end);
+    for (const fake::Event* const found : {first, last}) {
+      if (found != nullptr && found->captured) return kCapturedEvent;
+      if (found == nullptr || !found->recorded) return kInvalidHandle;
+      if (found->flags & kEventDisableTiming) return kInvalidHandle;
     }
     call.process.look(context);
     if (context.sticky != kSuccess) return context.sticky;
     const double now = now_ns();
-    for (const auto& found : {first, last}) {
-      if (!found->second->recorded->complete(now)) return kNotReady;
+    for (const fake::Event* const found : {first, last}) {
+      if (!found->recorded->complete(now)) return kNotReady;
     }
-    const double elapsed_ns = last->second->recorded->end_ns - first->second->recorded->end_ns;
+    const double elapsed_ns = last->recorded->end_ns - first->recorded->end_ns;
     *milliseconds = static_cast<float>(elapsed_ns * 1e-6);
     return kSuccess;
   });

@@ -2,12 +2,10 @@
 #include "tests/fake_cuda/cudnn.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <optional>
-
-#include "tests/fake_cuda/convolution.h"
-#include "tests/fake_cuda/wrong_result.h"
 
 namespace launchgap::fake {
 namespace {
@@ -64,6 +62,20 @@ struct Plan {
   int math_type = kCudnnDefaultMath;
 };
 
+/// Which of a call's operands and result are x, w and y.
+template <class T>
+std::array<T, 3> by_role(Direction direction, T first, T second, T result) {
+  switch (direction) {
+    case Direction::forward:
+      return {first, second, result};
+    case Direction::data:
+      return {result, first, second};
+    case Direction::filter:
+      return {first, result, second};
+  }
+  return {};
+}
+
 /// What a call of one of the directions is about; whichever of the tensors are its operands.
 struct Problem {
   Direction direction;
@@ -71,21 +83,15 @@ struct Problem {
   CudnnConvolution convolution;
   CudnnTensor result;
 
-  const Tensor* x() const { return as<Tensor>(direction == Direction::data ? result : first); }
-  const Tensor* w() const {
-    return as<Tensor>(direction == Direction::forward ? second
-                      : direction == Direction::data  ? first
-                                                      : result);
-  }
-  const Tensor* y() const { return as<Tensor>(direction == Direction::forward ? result : second); }
-
   /// Without memory; of descriptors that are there.
   ConvolutionWork work() const {
     ConvolutionWork work = as<Convolution>(convolution)->settings;
     work.direction = direction;
-    work.x = *x(), work.w = *w(), work.y = *y();
+    const auto [x, w, y] = by_role(direction, first, second, result);
+    work.x = *as<Tensor>(x), work.w = *as<Tensor>(w), work.y = *as<Tensor>(y);
     return work;
   }
+  const Tensor& filter() const { return *as<Tensor>(by_role(direction, first, second, result)[1]); }
   Plan plan() const;
 };
 
@@ -158,7 +164,7 @@ CudnnStatus list_algorithms(const Problem& problem,
   *returned = std::min(requested, kAlgorithms);
   for (int i = 0; i < *returned; ++i) {
     const int algorithm = i >= 2 ? i : flips ? i : 1 - i;
-    const std::size_t needed = workspace_of(algorithm, *problem.w());
+    const std::size_t needed = workspace_of(algorithm, problem.filter());
     const double times = needed <= workspace_bytes ? slowdown(algorithm) : 0;
     CudnnPerformance& candidate = results[i];
     candidate = {};
@@ -225,7 +231,7 @@ CudnnStatus get_workspace_size(const char* call,
   if (handle == nullptr || bytes == nullptr) return status_of(kBadParameter);
   if (const CudnnStatus status = problem.plan().status) return status;
   if (slowdown(algorithm) == 0) return status_of(kNotSupportedByCudnn);
-  *bytes = workspace_of(algorithm, *problem.w());
+  *bytes = workspace_of(algorithm, problem.filter());
   return kCudnnSuccess;
 }
 
@@ -242,7 +248,7 @@ CudnnStatus convolve(double begin,
   const Plan its_plan = problem.plan();
   if (its_plan.status != kCudnnSuccess) return its_plan.status;
   if (slowdown(algorithm) == 0) return status_of(kNotSupportedByCudnn);
-  const std::size_t needed = workspace_of(algorithm, *problem.w());
+  const std::size_t needed = workspace_of(algorithm, problem.filter());
   if (memory.workspace_bytes < needed || (needed > 0 && memory.workspace == nullptr))
     return status_of(kBadParameter);
 
@@ -251,23 +257,13 @@ CudnnStatus convolve(double begin,
                                                                 : kernels::ElementType::fp32;
   work.alpha = kernels::load_element(alpha, 0, scalar);
   work.beta = kernels::load_element(beta, 0, scalar);
-  const auto& [first, second, result, workspace, workspace_bytes] = memory;
-  const Direction direction = problem.direction;
-  work.x.memory = direction == Direction::data ? result : first;
-  work.w.memory = direction == Direction::forward ? second
-                  : direction == Direction::data  ? first
-                                                  : result;
-  work.y.memory = direction == Direction::forward ? result : second;
+  const auto [x, w, y] =
+      by_role<const void*>(problem.direction, memory.first, memory.second, memory.result);
+  work.x.memory = x, work.w.memory = w, work.y.memory = y;
   work.tf32 = its_plan.how.tf32;
   Operation operation = convolution_operation(work);
   if (cudnn_node()->cudnn_wrong == algorithm) spoil_first_element(operation);
-  const auto launched = find_driver()->launch(LibraryCaller::library,
-                                              as<CudnnState>(handle)->stream,
-                                              begin,
-                                              convolution_kernels(work, its_plan.how),
-                                              its_plan.duration_ns * slowdown(algorithm),
-                                              std::move(operation));
-  return launched == kSuccess ? CudnnStatus{kCudnnSuccess} : status_of(kExecutionFailed);
+  return launch(begin, handle, work, its_plan.how, slowdown(algorithm), std::move(operation));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "harness/device/cuda/abi/cudnn.h"
 #include "kernels/element.h"
+#include "tests/fake_cuda/convolution.h"
 #include "tests/fake_cuda/element_type.h"
 #include "tests/fake_cuda/operation.h"
 
@@ -83,6 +84,23 @@ inline CudnnStatus status_of(const Failure& failure) {
 inline CudnnStatus enter_cudnn(const char* call) {
   Driver* const driver = find_driver();
   return driver == nullptr ? kNotInitialized.since_9 : driver->enter(Library::cudnn, call);
+}
+
+/// Lays a convolution on the handle's stream, for a call that began at `begin_ns`; `slowdown` is
+/// how much longer than the fastest way it takes.
+inline CudnnStatus launch(double begin_ns,
+                          CudnnHandle handle,
+                          const ConvolutionWork& work,
+                          const Arithmetic& how,
+                          double slowdown,
+                          Operation operation) {
+  const auto launched = find_driver()->launch(LibraryCaller::library,
+                                              as<CudnnState>(handle)->stream,
+                                              begin_ns,
+                                              convolution_kernels(work, how),
+                                              work_ns(work.flops(), *how.tflops) * slowdown,
+                                              std::move(operation));
+  return launched == kSuccess ? CudnnStatus{kCudnnSuccess} : status_of(kExecutionFailed);
 }
 
 }  // namespace launchgap::fake

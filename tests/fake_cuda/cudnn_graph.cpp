@@ -12,9 +12,7 @@
 #include <utility>
 
 #include "harness/device/cuda/abi/cudnn_backend.h"
-#include "tests/fake_cuda/convolution.h"
 #include "tests/fake_cuda/cudnn.h"
-#include "tests/fake_cuda/wrong_result.h"
 
 namespace launchgap::fake {
 namespace {
@@ -627,14 +625,7 @@ EXPORT CudnnStatus cudnnBackendExecute(CudnnHandle handle,
   if (engine.workspace_bytes > 0)
     operation.reads.push_back(range_of(workspace, engine.workspace_bytes));
   if (engine.wrong) spoil_first_element(operation);
-  const auto launched = find_driver()->launch(LibraryCaller::library,
-                                              reinterpret_cast<CudnnState*>(handle)->stream,
-                                              begin,
-                                              convolution_kernels(work, how),
-                                              work_ns(work.flops(), *how.tflops) * engine.slowdown,
-                                              std::move(operation));
-  LAUNCHGAP_REFUSE_IF(launched != kSuccess, kExecutionFailed);
-  return kCudnnSuccess;
+  return launch(begin, handle, work, how, engine.slowdown, std::move(operation));
 }
 
 EXPORT void cudnnGetLastErrorString(char* message, std::size_t size) {

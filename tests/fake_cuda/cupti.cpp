@@ -120,16 +120,12 @@ std::size_t attribute_bytes(Attribute attribute) {
 
 EXPORT Result cuptiGetVersion(std::uint32_t* version) {
   if (const Result code = enter("cuptiGetVersion")) return code;
-  if (version == nullptr) return kInvalidParameter;
-  *version = Session::instance().description().version;
-  return kSuccess;
+  return put(version, Session::instance().description().version, kInvalidParameter);
 }
 
 EXPORT Result cuptiGetTimestamp(std::uint64_t* now) {
   if (const Result code = enter("cuptiGetTimestamp")) return code;
-  if (now == nullptr) return kInvalidParameter;
-  *now = Session::instance().now();
-  return kSuccess;
+  return put(now, Session::instance().now(), kInvalidParameter);
 }
 
 EXPORT Result cuptiGetResultString(Result result, const char** text) {

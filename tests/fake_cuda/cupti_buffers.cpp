@@ -56,14 +56,7 @@ bool Buffers::Buffer::complete(double now_ns) const {
 }
 
 Buffers::Thread& Buffers::this_thread() {
-  // Belongs to `threads_`: other libraries may call the driver after thread_local destructors ran.
-  thread_local Thread* thread = nullptr;
-  if (thread == nullptr) {
-    const std::lock_guard lock(mutex_);
-    threads_.push_back(std::make_unique<Thread>());
-    thread = threads_.back().get();
-  }
-  return *thread;
+  return of_this_thread(mutex_, threads_);
 }
 
 Buffers::Buffer Buffers::request() {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "harness/trace/cupti/abi.h"
 #include "tests/fake_cuda/listener.h"
@@ -62,5 +64,17 @@ std::uint64_t timestamp(double monotonic_ns, std::int64_t clock_ns);
 
 /// Fills in the times of a kernel's record as far as they are known now.
 void complete_kernel(unsigned char* record, const PendingKernel& kernel, double now_ns);
+
+/// What belongs to the calling thread, made when it is first asked for. `all` owns it: other
+/// libraries may call the driver after thread_local destructors ran.
+template <typename T>
+T& of_this_thread(std::mutex& mutex, std::vector<std::unique_ptr<T>>& all) {
+  thread_local T* own = nullptr;
+  if (own == nullptr) {
+    const std::lock_guard lock(mutex);
+    own = all.emplace_back(std::make_unique<T>()).get();
+  }
+  return *own;
+}
 
 }  // namespace launchgap::fake

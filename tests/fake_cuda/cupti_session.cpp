@@ -3,8 +3,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <iterator>
-#include <pthread.h>
-#include <unistd.h>
 
 #include "tests/random.h"
 
@@ -31,9 +29,7 @@ std::int64_t realtime_offset_ns() {
 }
 
 std::uint64_t seed() {
-  const char* const text = std::getenv("LAUNCHGAP_FAKE_SEED");
-  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10)
-                                          : std::random_device()();
+  return wanted_seed().value_or(std::random_device()());
 }
 
 // Records
@@ -199,17 +195,7 @@ Session::Session()
 }
 
 CallingThread& Session::this_thread() {
-  // Belongs to `threads_`: other libraries may call the driver after thread_local destructors ran.
-  thread_local CallingThread* thread = nullptr;
-  if (thread == nullptr) {
-    const std::lock_guard lock(mutex_);
-    threads_.push_back(std::make_unique<CallingThread>());
-    thread = threads_.back().get();
-    thread->process = static_cast<std::uint32_t>(getpid());
-    thread->id = static_cast<std::uint32_t>(pthread_self());
-    thread->system_id = static_cast<std::uint32_t>(gettid());
-  }
-  return *thread;
+  return of_this_thread(mutex_, threads_);
 }
 
 // Subscriber

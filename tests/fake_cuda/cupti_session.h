@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <pthread.h>
 #include <random>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "harness/trace/cupti/abi.h"
@@ -34,7 +36,9 @@ struct OpenCall {
 
 /// What a thread is at.
 struct CallingThread {
-  std::uint32_t process = 0, id = 0, system_id = 0;
+  std::uint32_t process = static_cast<std::uint32_t>(getpid());
+  std::uint32_t id = static_cast<std::uint32_t>(pthread_self());
+  std::uint32_t system_id = static_cast<std::uint32_t>(gettid());
   std::vector<OpenCall> open;
   std::vector<Record> records;
 };

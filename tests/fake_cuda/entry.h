@@ -92,6 +92,24 @@ Result with_running_stream(Call& call, Stream stream, Body body) {
   });
 }
 
+template <typename To, typename Value>
+Result put(To* to, const Value& value) {
+  return put(to, value, kInvalidValue);
+}
+
+/// Null when the map has no such handle.
+template <typename T>
+T* find_in(const std::map<const void*, std::unique_ptr<T>>& all, const void* handle) {
+  const auto found = all.find(handle);
+  return found == all.end() ? nullptr : found->second.get();
+}
+/// Keeps what was made, and gives the caller its handle.
+template <typename T, typename Handle>
+void keep(std::map<const void*, std::unique_ptr<T>>& all, std::unique_ptr<T> made, Handle* handle) {
+  *handle = reinterpret_cast<Handle>(made.get());
+  all[made.get()] = std::move(made);
+}
+
 inline void* pointer_to(DevicePointer address) {
   return reinterpret_cast<void*>(address);
 }

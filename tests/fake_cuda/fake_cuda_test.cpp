@@ -21,6 +21,28 @@ class FakeDriver : public FakeCuda {
     return made;
   }();
   const AccessDescription access = {{kOnDevice, 0}, kReadAndWrite};
+
+  /// A tensor map of a matrix: what is asked for, and what the driver answers.
+  struct MatrixMap {
+    void* address;
+    std::uint64_t sizes[2] = {256, 128}, stride = 512;
+    unsigned box[2] = {64, 128}, steps[2] = {1, 1};
+  };
+  Result encode(const MatrixMap& asked) {
+    TensorMap map;
+    return cu.cuTensorMapEncodeTiled(&map,
+                                     kTensorBfloat16,
+                                     2,
+                                     asked.address,
+                                     asked.sizes,
+                                     &asked.stride,
+                                     asked.box,
+                                     asked.steps,
+                                     kTensorNoInterleave,
+                                     kTensorSwizzle128,
+                                     kTensorPromote128,
+                                     kTensorFillZero);
+  }
 };
 
 TEST_F(FakeDriver, CallsNeedInitialisationAndAContext) {
@@ -533,64 +555,30 @@ TEST_F(FakeCublas, TypesHaveTheirStatusOnEachGeneration) {
 
 TEST_F(FakeDriver, MapsOfMatricesAreRefusedAsByTheRealOne) {
   start(a_node(a_device({{"compute_capability", "9.0"}})));
-  struct Asked {
-    TensorMap map;
-    void* address;
-    std::uint64_t sizes[2] = {256, 128}, stride = 512;
-    unsigned box[2] = {64, 128}, steps[2] = {1, 1};
-    int type = kTensorBfloat16, swizzle = kTensorSwizzle128;
-    unsigned rank = 2;
-  };
-  const auto base = memory(1 << 20);
+  auto* const base = reinterpret_cast<void*>(memory(1 << 20));
   const auto asked = [&](auto change) {
-    Asked with{{}, reinterpret_cast<void*>(base)};
+    MatrixMap with{base};
     change(with);
-    return cu.cuTensorMapEncodeTiled(&with.map,
-                                     with.type,
-                                     with.rank,
-                                     with.address,
-                                     with.sizes,
-                                     &with.stride,
-                                     with.box,
-                                     with.steps,
-                                     kTensorNoInterleave,
-                                     with.swizzle,
-                                     kTensorPromote128,
-                                     kTensorFillZero);
+    return encode(with);
   };
-  EXPECT_EQ(asked([](Asked&) {}), kSuccess);
-  EXPECT_EQ(asked([](Asked& with) { with.sizes[0] = with.sizes[1] = 100; }), kSuccess);
-  const std::function<void(Asked&)> wrong[] = {
-      [](Asked& with) { with.address = static_cast<char*>(with.address) + 8; },
-      [](Asked& with) { with.stride = 520; },
-      [](Asked& with) { with.stride = 256; },
-      [](Asked& with) { with.sizes[1] = 0; },
-      [](Asked& with) { with.box[0] = 72; },
-      [](Asked& with) { with.box[1] = 257; },
-      [](Asked& with) { with.box[1] = 0; },
-      [](Asked& with) { with.steps[0] = 0; },
-      [](Asked& with) { with.steps[1] = 9; }};
+  EXPECT_EQ(asked([](MatrixMap&) {}), kSuccess);
+  EXPECT_EQ(asked([](MatrixMap& with) { with.sizes[0] = with.sizes[1] = 100; }), kSuccess);
+  const std::function<void(MatrixMap&)> wrong[] = {
+      [](MatrixMap& with) { with.address = static_cast<char*>(with.address) + 8; },
+      [](MatrixMap& with) { with.stride = 520; },
+      [](MatrixMap& with) { with.stride = 256; },
+      [](MatrixMap& with) { with.sizes[1] = 0; },
+      [](MatrixMap& with) { with.box[0] = 72; },
+      [](MatrixMap& with) { with.box[1] = 257; },
+      [](MatrixMap& with) { with.box[1] = 0; },
+      [](MatrixMap& with) { with.steps[0] = 0; },
+      [](MatrixMap& with) { with.steps[1] = 9; }};
   for (std::size_t i = 0; i < std::size(wrong); ++i) EXPECT_EQ(asked(wrong[i]), kInvalidValue) << i;
 }
 
 TEST_F(FakeDriver, AGpuBeforeHopperHasNoMapsOfMatrices) {
   start();
-  TensorMap map;
-  const std::uint64_t sizes[] = {64, 64}, stride = 128;
-  const unsigned box[] = {64, 64}, steps[] = {1, 1};
-  EXPECT_EQ(cu.cuTensorMapEncodeTiled(&map,
-                                      kTensorBfloat16,
-                                      2,
-                                      reinterpret_cast<void*>(memory(1 << 16)),
-                                      sizes,
-                                      &stride,
-                                      box,
-                                      steps,
-                                      kTensorNoInterleave,
-                                      kTensorSwizzle128,
-                                      kTensorPromote128,
-                                      kTensorFillZero),
-            kNotSupported);
+  EXPECT_EQ(encode({reinterpret_cast<void*>(memory(1 << 20))}), kNotSupported);
 }
 
 TEST_F(FakeDriver, MoreSharedMemoryThanUsualIsAskedForBefore) {

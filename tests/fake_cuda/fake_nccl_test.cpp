@@ -23,15 +23,8 @@ class FakeNccl : public FakeCuda {
   };
 
   void start_members(const Json& faults = Json::array()) {
-    Json node = {{"devices", Json::array()}, {"faults", faults}};
-    node["nccl"] = {{"all_reduce_ns", 10'000}};
-    for (int i = 0; i < 2; ++i) {
-      Json device = a_device();
-      device["uuid"] = "GPU-00000000-0000-0000-0000-00000000100" + std::to_string(i);
-      node["devices"].push_back(device);
-    }
-    describe(node.dump());
-    ASSERT_EQ(cu.cuInit(0), kSuccess);
+    start_devices({Json::object(), Json::object()},
+                  {{"faults", faults}, {"nccl", {{"all_reduce_ns", 10'000}}}});
     for (int i = 0; i < 2; ++i) {
       use_device(i);
       members[i] = {context, stream(), memory(4), memory(4), event(), event(), spin, nullptr};

@@ -175,9 +175,9 @@ class FakeCuda : public FakeNode {
     spin = function("launchgap_spin");
   }
 
-  /// Devices that differ in these keys; no context yet.
-  void start_devices(const std::vector<Json>& changes) {
-    Json node = {{"devices", Json::array()}};
+  /// A node of devices that differ in these keys; no context yet.
+  void start_devices(const std::vector<Json>& changes, Json node = Json::object()) {
+    node["devices"] = Json::array();
     for (const auto& keys : changes) {
       Json device = a_device(keys);
       const auto number = std::to_string(1000 + node["devices"].size());

@@ -1,13 +1,65 @@
 // How launching calls take their turns, and what becomes of them.
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
+#include <ctime>
+#include <random>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <thread>
+#include <unistd.h>
 
 #include "tests/fake_cuda/process.h"
 
 namespace launchgap::fake {
 namespace {
+
+/// By the system's own call, since the fake clock may stand in for the library's.
+void sleep_for_real() {
+  const timespec shortest = {0, 1000};
+  syscall(SYS_nanosleep, &shortest, nullptr);
+}
+
+void touch_new_pages() {
+  constexpr std::size_t kPage = 4096, kBytes = 3 * kPage;
+  void* const fresh =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (fresh == MAP_FAILED) return;
+  for (std::size_t at = 0; at < kBytes; at += kPage) static_cast<volatile char*>(fresh)[at] = 1;
+  munmap(fresh, kBytes);
+}
+
+void move_to_another_cpu() {
+  const int cpu = sched_getcpu();
+  const auto all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  cpu_set_t other;
+  CPU_ZERO(&other);
+  CPU_SET((cpu + 1) % all, &other);
+  sched_setaffinity(0, sizeof other, &other);
+}
+
+void show(HiccupSign sign) {
+  switch (sign) {
+    case HiccupSign::none:
+      return;
+    case HiccupSign::sleep:
+      return sleep_for_real();
+    case HiccupSign::fault:
+      return touch_new_pages();
+    case HiccupSign::move:
+      return move_to_another_cpu();
+  }
+}
+
+/// Draws which of them strike one call: shows their signs, and returns how much longer it takes.
+double strike(const std::vector<Hiccup>& hiccups, std::mt19937_64& random) {
+  double late_ns = 0;
+  for (const Hiccup& hiccup : hiccups) {
+    if (!std::bernoulli_distribution(1 / hiccup.every)(random)) continue;
+    late_ns += hiccup.ns(random);
+    show(hiccup.sign);
+  }
+  return late_ns;
+}
 
 // CUPTI's ids of the runtime's functions. Source: cupti_runtime_cbid.h.
 constexpr std::uint32_t kChevron = 211;         // cudaLaunchKernel
@@ -179,10 +231,7 @@ abi::Result Process::launch(Call& call,
 }
 
 abi::Result Process::wait_if_blocking(Lock& lock, Context& context, const Timeline& timeline) {
-  static const bool blocking = [] {
-    const char* const wanted = std::getenv("CUDA_LAUNCH_BLOCKING");
-    return wanted != nullptr && std::string_view(wanted) == "1";
-  }();
+  static const bool blocking = environment_is("CUDA_LAUNCH_BLOCKING", "1");
   return blocking || node()->serialised ? wait(lock, context, {timeline.last()}) : abi::kSuccess;
 }
 

@@ -127,9 +127,7 @@ NcclResult destroy(const char* name, NcclCommunicator handle, bool abort) {
 
 EXPORT NcclResult ncclGetVersion(int* version) {
   if (const NcclResult result = enter("ncclGetVersion")) return result;
-  if (version == nullptr) return kNcclInvalidArgument;
-  *version = find_driver()->node()->nccl.version;
-  return kNcclSuccess;
+  return put(version, find_driver()->node()->nccl.version, kNcclInvalidArgument);
 }
 
 EXPORT const char* ncclGetErrorString(NcclResult result) {

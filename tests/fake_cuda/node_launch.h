@@ -6,7 +6,6 @@
 
 #include "harness/record/field_rules.h"
 #include "tests/fake_cuda/distribution.h"
-#include "tests/fake_cuda/hiccups.h"
 
 namespace launchgap::fake {
 
@@ -94,6 +93,28 @@ struct WakeDescription {
 
 /// Whose launching calls wait for each other.
 enum class LaunchLock { none, stream, process };
+
+/// What happens to the calling thread, for real: it sleeps, touches new pages, moves to another
+/// CPU.
+enum class HiccupSign { none, sleep, fault, move };
+
+/// Launching calls take longer at times, of which the calling thread sees a sign.
+struct Hiccup {
+  double every = 100;  // launching calls, on average
+  Distribution ns;     // how much longer the call takes
+  HiccupSign sign = HiccupSign::none;
+
+  static void fields(auto& self, auto&& field) {
+    field("every", self.every, at_least(1));
+    field("ns", self.ns);
+    field.optional("sign",
+                   self.sign,
+                   Names<HiccupSign>{{{"none", HiccupSign::none},
+                                      {"sleep", HiccupSign::sleep},
+                                      {"fault", HiccupSign::fault},
+                                      {"move", HiccupSign::move}}});
+  }
+};
 
 /// What makes a launch cost more than the simplest one: keys of the device.
 struct LaunchDescription {

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -56,6 +58,18 @@ struct Operation {
 
   bool has_effect() const { return unknown || !reads.empty() || !writes.empty(); }
 };
+
+/// As an algorithm that computes one element wrongly: one byte of the first element of what it
+/// writes.
+inline void spoil_first_element(Operation& operation) {
+  const Range result = operation.writes.front();
+  operation.signature += " wrong";
+  operation.compute = [=, compute = std::move(operation.compute)](std::size_t begin,
+                                                                  std::size_t end) {
+    compute(begin, end);
+    if (begin == 0) *reinterpret_cast<unsigned char*>(result.begin) ^= 0xC0;
+  };
+}
 
 /// One of the kernels of a library's call.
 struct LibraryKernel {
@@ -150,6 +164,27 @@ std::optional<Value> found_in(const std::pair<Key, Value> (&table)[count], int k
     if (known == key) return value;
   }
   return std::nullopt;
+}
+
+/// Puts what a call asks for where it says; `if_null` where that is nowhere, else 0.
+template <class To, class Value>
+int put(To* to, const Value& value, int if_null) {
+  if (to == nullptr) return if_null;
+  *to = static_cast<To>(value);
+  return 0;
+}
+
+/// Whether an environment variable is set to this.
+inline bool environment_is(const char* name, std::string_view value) {
+  const char* const text = std::getenv(name);
+  return text != nullptr && text == value;
+}
+
+/// What LAUNCHGAP_FAKE_SEED says, if it says anything.
+inline std::optional<std::uint64_t> wanted_seed() {
+  const char* const text = std::getenv("LAUNCHGAP_FAKE_SEED");
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  return std::strtoull(text, nullptr, 10);
 }
 
 /// CLOCK_MONOTONIC in ns: a double holds 104 days of it exactly.

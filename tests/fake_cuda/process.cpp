@@ -18,15 +18,10 @@ namespace {
 thread_local Context* current_context = nullptr;
 
 std::uint64_t seed_of(int device) {
-  std::uint64_t seed = 0;
-  if (const char* const text = std::getenv("LAUNCHGAP_FAKE_SEED");
-      text != nullptr && *text != '\0') {
-    seed = std::strtoull(text, nullptr, 10);
-  } else {
-    std::random_device source;
-    seed = (std::uint64_t{source()} << 32) | source();
-  }
-  return seed + 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(device + 1);
+  std::random_device source;
+  const std::uint64_t drawn = (std::uint64_t{source()} << 32) | source();
+  return wanted_seed().value_or(drawn) +
+         0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(device + 1);
 }
 
 /// One turn of a wait, as the context's scheduling flags ask.
