@@ -121,6 +121,7 @@ std::string_view name_of(SpeedVerdict verdict) {
 }
 
 SpeedVerdict Speedup::verdict() const {
+  if (unknown_noise) return SpeedVerdict::within_noise;
   if (at_most() < 1 / kSame) return SpeedVerdict::slower;
   if (at_least() > kSame) return SpeedVerdict::faster;
   return certain && (times > kSame || times < 1 / kSame) ? SpeedVerdict::within_noise
@@ -134,7 +135,8 @@ Speedup speedup(double times,
   constexpr double kTail = 0.025;
   return {times,
           around(times, fast, slow, kTail),
-          around(times, fast, slow, kTail / static_cast<double>(comparisons))};
+          around(times, fast, slow, kTail / static_cast<double>(comparisons)),
+          !stats::logarithms(fast) || !stats::logarithms(slow)};
 }
 
 }  // namespace launchgap::rules

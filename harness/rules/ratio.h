@@ -75,16 +75,18 @@ std::string_view name_of(SpeedVerdict verdict);
 /// How many times as fast one device is as another in one of `comparisons` cases.
 struct Speedup {
   double times = 1;
-  /// Of `times`, 95 %; absent where one has a single run.
+  /// Of `times`, 95 %; absent where one has a single run, or the noise is unknown.
   std::optional<stats::Interval> interval = {};
   /// The same for all comparisons at once (Bonferroni).
   std::optional<stats::Interval> certain = {};
+  /// A run's median is not above 0, so that nothing says how much `times` varies by chance.
+  bool unknown_noise = false;
 
   /// Its ends; `times` itself where there is none.
   double at_least() const { return certain ? certain->low : times; }
   double at_most() const { return certain ? certain->high : times; }
-  /// `faster`, `slower`: `certain` lies beyond kSame; where there is no interval, `times` does.
-  /// `within_noise`: `times` lies beyond it, and that is not certain.
+  /// `faster`, `slower`: `certain` lies beyond kSame; of single runs `times` does. `within_noise`:
+  /// `times` lies beyond it, and that is not certain; always where the noise is unknown.
   SpeedVerdict verdict() const;
 };
 

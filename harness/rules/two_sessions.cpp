@@ -46,8 +46,10 @@ std::optional<LevelVerdict> judge_level(const SessionProcesses& before,
   const auto found = ratio_of_runs(now.medians, before.medians);
   if (!found) return std::nullopt;
   LevelVerdict level;
-  level.change = found->value - 1;
-  level.interval = {found->interval.low - 1, found->interval.high - 1};
+  level.change = *stats::median(now.medians) / *stats::median(before.medians) - 1;
+  // A run that is far from the others moves the mean logarithm, and hardly the median.
+  level.interval = {std::min(level.change, found->interval.low - 1),
+                    std::max(level.change, found->interval.high - 1)};
   const auto& [low, high] = level.interval;
   const bool beyond_chance = low > 0 || high < 0, counts = std::abs(level.change) >= least;
   if (beyond_chance && counts) {

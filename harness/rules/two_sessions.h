@@ -26,15 +26,16 @@ struct SessionProcesses {
 struct LevelVerdict {
   Verdict verdict = Verdict::same;  // suspect, faster, same or cannot_tell
   std::string reason;               // of the latter, without a full stop
-  double change = 0;                // now / before - 1
-  stats::Interval interval{0, 0};   // of it, 99 %
+  double change = 0;                // of the median of the processes' medians: now / before - 1
+  stats::Interval interval{0, 0};   // 99 %, of the mean logarithm's; the median's lies within
 };
 
-/// By Welch's 99 % interval on the logarithms of the medians: `suspect` or `faster` if it excludes
-/// 0 and the change is `least` or more; `cannot_tell` if the change is `least` or more all the
-/// same, or if the interval spans more than that in both directions, with how many runs would tell;
-/// else `same`. `sign_of_worse`: 1 where larger values are worse. Absent below kFewestRuns
-/// processes in either, and where a median has no logarithm.
+/// By Welch's 99 % interval on the logarithms of the medians, widened to the change of their median
+/// where that lies outside: `suspect` or `faster` if it excludes 0 and the change is `least` or
+/// more; `cannot_tell` if the change is `least` or more all the same, or if the interval spans more
+/// than that in both directions, with how many runs would tell; else `same`. `sign_of_worse`: 1
+/// where larger values are worse. Absent below kFewestRuns processes in either, and where a median
+/// has no logarithm.
 std::optional<LevelVerdict> judge_level(const SessionProcesses& before,
                                         const SessionProcesses& now,
                                         double sign_of_worse,

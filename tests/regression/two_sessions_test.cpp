@@ -96,6 +96,34 @@ TEST(TwoSessions, DifferByMoreThanTheirProcessesDo) {
   EXPECT_EQ(wide.reason, "some 15 runs of each session would tell");
 }
 
+/// The change is what the shown medians say, whichever way one run moves the mean.
+TEST(TwoSessions, OneRunThatIsFarFromTheOthersDoesNotTurnTheChange) {
+  const auto of_runs = [](const std::vector<double>& medians) {
+    MetricFigures made = four_processes({1000});
+    made.runs.resize(medians.size());
+    for (std::size_t i = 0; i < medians.size(); ++i) made.runs[i].median = medians[i];
+    return made;
+  };
+  const Result less =
+      judged(of_runs({1000, 1001, 1002, 1003, 1004}), of_runs({900, 901, 902, 903, 90'000}));
+  EXPECT_NEAR(*less.change, 902.0 / 1002 - 1, 1e-9);
+  EXPECT_EQ(less.verdict, Verdict::cannot_tell);
+  ASSERT_TRUE(less.interval);
+  EXPECT_LE(less.interval->low, *less.change);
+  // Of 51 runs 20 moved further: the mean's interval is +3.5 to +6.1 % (scipy), the median's change
+  // +1.1 %, which does not count.
+  const auto of_51 = [&](double usual, double other) {
+    std::vector<double> medians(31, usual);
+    medians.resize(51, other);
+    for (std::size_t i = 0; i < medians.size(); ++i) medians[i] += 0.01 * static_cast<double>(i);
+    return of_runs(medians);
+  };
+  const Result few = judged(of_51(1000, 960), of_51(1011, 1065));
+  EXPECT_NEAR(*few.change, 0.011, 0.0005);
+  EXPECT_EQ(few.interval->low, *few.change);
+  EXPECT_EQ(few.verdict, Verdict::same);
+}
+
 TEST(TwoSessions, AnIntervalTakesThreeProcessesOfEach) {
   const auto of_so_many = [](std::size_t before, std::size_t now) {
     MetricFigures sides[] = {four_processes({1000}), four_processes({1500})};

@@ -34,6 +34,16 @@ TEST(Speedups, LieWithinTheirOwnInterval) {
   EXPECT_EQ(off.verdict(), SpeedVerdict::within_noise);
 }
 
+TEST(Speedups, OfRunsOfWhichOneIsNotAboveZeroAreNeverCertain) {
+  const std::vector<double> shares = {0.5, 0.6, -0.01}, others = {0.1, 0.11, 0.12};
+  for (const double times : {5.0, 1.0, 0.2}) {
+    const Speedup found = speedup(times, shares, others, 1);
+    EXPECT_FALSE(found.interval);
+    EXPECT_EQ(found.verdict(), SpeedVerdict::within_noise) << times;
+    EXPECT_EQ(speedup(times, others, shares, 1).verdict(), SpeedVerdict::within_noise) << times;
+  }
+}
+
 TEST(PooledRatio, OfOneValueHasTheScatterOfTheOthers) {
   const std::vector<double> many = {99, 100, 101}, one = {110};
   const auto found = pooled_ratio(one, many);
