@@ -267,7 +267,7 @@ class Migrations : public Interference {
  public:
   explicit Migrations(const Device& device)
       : own_(allowed_cpus()),
-        cpus_{own_.front(), cpu_elsewhere(device, "a thread that moves between two CPUs")} {}
+        cpus_{own_.front(), cpu_elsewhere(device, "the CPUs between which a thread moves")} {}
   ~Migrations() override { bind_thread(own_); }
   void before_launch() override {
     if (!bind_thread({cpus_[++moves_ % 2]}))

@@ -89,14 +89,14 @@ void advise_on_after_idle(Adviser& adviser) {
   adviser.say(
       Severity::note,
       fmt::format(
-          "A launch after {} ms or more of idleness is slower: round trips take {} times longer "
+          "A launch after {} ms or more of idleness is slower: round trips take {} times as long "
           "after {} ms{}. Where that counts, keep the device busy{}.",
           axis_value(*from->row, "idle_ms"),
-          times_text(*from->ratio.value),
+          sure_times_text(from->ratio),
           axis_value(*from->row, "idle_ms"),
           &longest == from ? ""
                            : fmt::format(", {} times after {} ms",
-                                         times_text(*longest.ratio.value),
+                                         sure_times_text(longest.ratio),
                                          axis_value(*longest.row, "idle_ms")),
           harmless.empty()
               ? ""

@@ -218,12 +218,22 @@ const SummaryRow* starving(const BenchmarkRows& rows, const ChainPoint& point) {
 
 enum class Bound { yes, no, unknown };
 
+std::size_t runs_above_half(const SummaryRow& share) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(share.run_medians, [](double run) { return run > 0.5; }));
+}
+
 Bound bound_of(const SummaryRow& share) {
-  constexpr double kHalf = 0.5;
   if (share.run_medians.size() < kRunsForAClaim) return Bound::unknown;
-  const auto above = std::ranges::count_if(share.run_medians, [](double v) { return v > kHalf; });
-  if (above == static_cast<std::ptrdiff_t>(share.run_medians.size())) return Bound::yes;
+  const std::size_t above = runs_above_half(share);
+  if (above == share.run_medians.size()) return Bound::yes;
   return above == 0 ? Bound::no : Bound::unknown;
+}
+
+/// "2 of 5 runs", in which the share is above a half; empty where it is in all of them or in none.
+std::string split_runs(const SummaryRow& share) {
+  const std::size_t above = runs_above_half(share), all = share.run_medians.size();
+  return above == 0 || above == all ? "" : fmt::format("{} of {} runs", above, all);
 }
 
 void launch_bound(Adviser& adviser) {
@@ -243,8 +253,12 @@ void launch_bound(Adviser& adviser) {
   }
   if (shares.empty()) return;
   const auto what = [](const SummaryRow& share) -> std::string {
-    if (share.metric == "starved_share")
-      return fmt::format("{} of its kernels found nothing queued", value_text(share));
+    const bool starved = share.metric == "starved_share";
+    if (const std::string runs = split_runs(share); !runs.empty()) {
+      return starved ? fmt::format("in {} most of its kernels found nothing queued", runs)
+                     : fmt::format("in {} the device idles most of the time", runs);
+    }
+    if (starved) return fmt::format("{} of its kernels found nothing queued", value_text(share));
     // Below zero: the work took longer when it was timed by itself.
     if (*share.p50 <= 0) return "the device is not seen to idle";
     return fmt::format("the device idles {} of the time", value_text(share));

@@ -167,12 +167,12 @@ void advise_on_interference(Adviser& adviser) {
       unclear == 0 ? "" : fmt::format(" Of {} more these runs cannot tell.", unclear);
   if (slower.empty()) {
     if (!same.empty())
-      adviser.say(unclear == 0 ? Severity::fine : Severity::open,
-                  fmt::format("None of the {} that can be told {} launches slower (p50).{}",
-                              counted(same.size(), "interference"),
-                              same.size() == 1 ? "makes" : "make",
-                              rest),
-                  {deciding(same)});
+      adviser.say(
+          unclear == 0 ? Severity::fine : Severity::open,
+          fmt::format("No interference that can be told ({}) makes launches slower (p50).{}",
+                      same.size(),
+                      rest),
+          {deciding(same)});
     return;
   }
   constexpr std::size_t kMost = 3;
@@ -181,7 +181,7 @@ void advise_on_interference(Adviser& adviser) {
   for (const auto& [kind, comparison] : slower) {
     if (worst.size() == kMost) break;
     worst.push_back(fmt::format(
-        "{} ({} times the round trip)", kind->in_words, times_text(*comparison.ratio.value)));
+        "{} ({} times the round trip)", kind->in_words, sure_times_text(comparison.ratio)));
     evidence.push_back(comparison);
   }
   adviser.say(

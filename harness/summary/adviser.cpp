@@ -204,6 +204,11 @@ std::string multiple(double ratio) {
                                 : fmt::format("{} times that", times_text(ratio));
 }
 
+std::string sure_times_text(const Ratio& ratio) {
+  const bool wide = ratio.interval && ratio.interval->low < *ratio.value / 2;
+  return wide ? "at least " + times_text(ratio.interval->low) : times_text(*ratio.value);
+}
+
 std::string value_text(const SummaryRow& row) {
   if (row.metric.ends_with("_share")) return fmt::format("{:.0f} %", 100 * *row.p50);
   const Metric* const known = find_metric(row.metric);

@@ -82,6 +82,8 @@ const Comparison& deciding(const std::vector<Comparison>& comparisons);
 
 /// "1.30 times that", or of a time that is much shorter "2.4 times shorter than that".
 std::string multiple(double ratio);
+/// Of a ratio above 1: "116", or "at least 26" where its interval reaches below half of it.
+std::string sure_times_text(const Ratio& ratio);
 std::string value_text(const SummaryRow& row);  // its median with its unit
 /// What a ratio is of: the geometric mean of the runs' medians. The median of all samples may be
 /// another, and would not divide to that ratio.

@@ -352,9 +352,13 @@ const std::vector<Expected>& table() {
                {"idle_ms:1", 8050},
                {"idle_ms:10", 16'000},
                {"idle_ms:1000", 32'000}}),
-           "A launch after 10 ms or more of idleness is slower: round trips take 2.0 times longer "
-           "after 10 ms, 4.0 times after 1000 ms. Where that counts, keep the device busy: launch "
+           "A launch after 10 ms or more of idleness is slower: round trips take 2.0 times as "
+           "long after 10 ms, 4.0 times after 1000 ms. Where that counts, keep the device busy: "
+           "launch "
            "an empty kernel at least every 1 ms."),
+      note({{beside("sleep"), "quiet_roundtrip_ns", 200, 6, 0.1},
+            {beside("sleep"), "disturbed_roundtrip_ns", 200'000, 6, 1.3}},
+           "Launches are slower after the thread slept (at least 1"),
       note({{beside("sleep"), "quiet_roundtrip_ns", 8000},
             {beside("sleep"), "disturbed_roundtrip_ns", 24000},
             {beside("event"), "quiet_roundtrip_ns", 8000},
@@ -375,7 +379,7 @@ const std::vector<Expected>& table() {
             {beside("event"), "disturbed_roundtrip_ns", 8000},
             {beside("stream"), "quiet_roundtrip_ns", 8000},
             {beside("stream"), "disturbed_roundtrip_ns", 8000}},
-           "None of the 2 interferences that can be told make launches slower (p50)."),
+           "No interference that can be told (2) makes launches slower (p50)."),
       note({{"launch/queue", "queue_depth", 1022, 1, 0},
             {"launch/queue", "full_launch_ns", 20'800, 1, 0}},
            "Keep fewer than 1022 launches in flight where a call must not wait: the next one waits "
@@ -426,7 +430,10 @@ const std::vector<Expected>& table() {
       fine({{chain("eager"), "per_op_ns", 2500}, {chain("eager"), "idle_share", 0.1}},
            "is not bound by launches: the device idles 10 % of the time."),
       open({{chain("eager"), "per_op_ns", 2500}, {chain("eager"), "idle_share", 0.5, 5, 0.2}},
-           "is bound by launches: the device idles 50 % of the time"),
+           "is bound by launches: in 3 of 5 runs the device idles most of the time."),
+      open({{chain("eager"), "per_op_ns", 2500},
+            {chain("eager"), "starved_share", 0.5, 5, 0.2, "traced"}},
+           "is bound by launches: in 3 of 5 runs most of its kernels found nothing queued."),
       open({{chain("eager"), "per_op_ns", 2500},
             {chain("eager"), "starved_share", 0.02, 5, 0, "traced"},
             {chain("eager"), "idle_share", 0.6, 5, 0}},
