@@ -15,6 +15,8 @@
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "harness/device/shape_text.h"
+#include "harness/rules/ratio.h"
+#include "harness/summary/adviser.h"
 #include "harness/summary/session_findings.h"
 #include "harness/summary/table_makers.h"
 
@@ -79,6 +81,7 @@ std::string cost_text(const Ladder& ladder,
                       const LadderRow& below,
                       const LadderRow& above,
                       bool on_host) {
+  const rules::Ratio of_runs = rules::ratio_of(below.run_ns, above.run_ns);
   const double ratio = *below.device_ns / *above.device_ns;
   const std::size_t place = ladder.place_of(above.rung);
   const Step& step = ladder.steps[place];
@@ -89,8 +92,38 @@ std::string cost_text(const Ladder& ladder,
   const std::string without = !neighbours
                                   ? fmt::format("by rung {} in place of {}", below.rung, above.rung)
                                   : std::string(on_host ? step.without_on_host : step.without);
-  if (std::abs(ratio - 1) <= kApart) return fmt::format("as long {}{}", without, types);
-  return fmt::format("{} times as long {}{}", times_text(ratio), without, types);
+  switch (of_runs.verdict) {
+    case RatioVerdict::unclear:
+      return fmt::format("{} times as long {}{}: these runs tell no more",
+                         interval_text(*of_runs.interval),
+                         without,
+                         types);
+    case RatioVerdict::more:
+      return fmt::format("{} times as long {}{}", sure_times_text(of_runs), without, types);
+    case RatioVerdict::same:
+      return fmt::format("as long {}{}", without, types);
+    default:
+      return std::abs(ratio - 1) <= kApart
+                 ? fmt::format("as long {}{}", without, types)
+                 : fmt::format("{} times as long {}{}", times_text(ratio), without, types);
+  }
+}
+
+/// " The fastest of them reaches 80 % of the library in BF16."; where the runs leave more than a
+/// half open, between what. Empty where the library was not measured in its type.
+std::string share_of_library(const LadderRow& best, const OfShape& rows) {
+  if (!best.of_library) return "";
+  const auto library = std::ranges::find_if(
+      rows, [&](const LadderRow* row) { return row->rung == kLibrary && row->type == best.type; });
+  const auto of_runs = rules::ratio(best.run_tflops, (*library)->run_tflops);
+  const bool open = of_runs && of_runs->interval.high > 1.5 * of_runs->interval.low;
+  return fmt::format(" The fastest of them reaches {} of the library in {}{}.",
+                     open ? fmt::format("{} to {}",
+                                        percent_text(of_runs->interval.low),
+                                        percent_text(of_runs->interval.high))
+                          : percent_text(*best.of_library),
+                     upper(best.type),
+                     open ? ": these runs tell no more" : "");
 }
 
 /// What this shape says of a device; nothing where fewer than two rungs have a result, or where a
@@ -115,10 +148,7 @@ std::optional<Finding> finding_of(const Ladder& ladder, const OfShape& rows, boo
                                  ladder.work,
                                  rows.front()->shape,
                                  fmt::join(costs, ". It takes them "));
-  if (best->of_library)
-    finding.sentence += fmt::format(" The fastest of them reaches {} of the library in {}.",
-                                    percent_text(*best->of_library),
-                                    upper(best->type));
+  finding.sentence += share_of_library(*best, rows);
   for (const LadderRow* row : rows) {
     if (row->tflops) {
       finding.evidence.emplace_back(fmt::format(
@@ -161,8 +191,8 @@ std::vector<LadderRow> ladder_rows(const std::vector<SummaryRow>& rows) {
     own.reason = row.reason;
     if (row.status != Status::ok || !row.p50 || row.impossible) continue;
     own.runs = row.runs;
-    if (row.metric == "device_ns") own.device_ns = row.p50;
-    if (row.metric == "tflops") own.tflops = row.p50;
+    if (row.metric == "device_ns") own.device_ns = row.p50, own.run_ns = row.run_medians;
+    if (row.metric == "tflops") own.tflops = row.p50, own.run_tflops = row.run_medians;
   }
   std::vector<LadderRow> all;
   std::map<std::tuple<std::string, std::string, std::string>, double> best;

@@ -22,6 +22,7 @@ struct LadderRow {
   std::string reason;
   std::size_t runs = 0;
   std::optional<double> device_ns, tflops;  // medians
+  std::vector<double> run_ns, run_tflops;   // of each run
   std::optional<double> of_library;         // its rate by that of the library in its type
   std::optional<double> of_best;  // its rate by the highest of its shape, the library's too
 };
@@ -30,7 +31,8 @@ struct LadderRow {
 std::vector<LadderRow> ladder_rows(const std::vector<SummaryRow>& rows);
 
 /// Of each device and benchmark, for the largest shape that two rungs have: what lacking each unit
-/// costs there. Two rungs are told apart beyond 5 %. On GPUs of 16e9 operations and more in a
+/// costs there, as surely as the runs tell, by ratio.h; of fewer than three by their medians, told
+/// apart beyond 5 %. On GPUs of 16e9 operations and more in a
 /// product (2048 x 2048 x 2048 has 17e9), and of 3e9 in a convolution, alone: of smaller ones the
 /// larger tiles make fewer blocks than a GPU has multiprocessors.
 std::vector<Finding> ladder_findings(const SessionData& session,

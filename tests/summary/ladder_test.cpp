@@ -88,6 +88,36 @@ TEST(Ladder, SaysWhatLackingEachUnitCosts) {
   EXPECT_THAT(found[0].unknown, IsEmpty());
 }
 
+/// The runs of a case lie around its level by so much, up and down.
+std::vector<SummaryRow> with_runs(std::vector<SummaryRow> rows, double spread) {
+  for (SummaryRow& row : rows) {
+    for (const double side : {1 / spread, 1.0, spread}) row.run_medians.push_back(*row.p50 * side);
+  }
+  return rows;
+}
+
+TEST(Ladder, SaysNoMoreThanTheRunsTell) {
+  const auto sentence = [](double spread) {
+    const std::vector<Finding> found =
+        said(ladder_findings(session_of("GPU-1"),
+                             together({with_runs(rows_of("naive", "fp32", 2), spread),
+                                       with_runs(rows_of("tiles", "fp32", 12), spread),
+                                       with_runs(rows_of("library", "fp32", 48), spread)})));
+    return found.at(0).sentence;
+  };
+  EXPECT_EQ(sentence(1.01),
+            "The product 4096x4096x4096 takes launchgap's own kernels 6.0 times as long without "
+            "tiles in shared memory. The fastest of them reaches 25 % of the library in FP32.");
+  EXPECT_EQ(sentence(1.5),
+            "The product 4096x4096x4096 takes launchgap's own kernels at least 2.4 times as long "
+            "without tiles in shared memory. The fastest of them reaches 10 % to 63 % of the "
+            "library in FP32: these runs tell no more.");
+  EXPECT_EQ(sentence(3),
+            "The product 4096x4096x4096 takes launchgap's own kernels 0.50 to 72 times as long "
+            "without tiles in shared memory: these runs tell no more. The fastest of them reaches "
+            "2.1 % to 302 % of the library in FP32: these runs tell no more.");
+}
+
 TEST(Ladder, ItsRowsAreInTheOrderOfTime) {
   const std::vector<LadderRow> rows = ladder_rows(kWhole);
   std::vector<std::string> rungs;
