@@ -92,6 +92,14 @@ void PairedMetrics::add_pair(Series& series, const MetricFigures* a, const Metri
   series.log_ratios.push_back(std::log(ratio));
 }
 
+/// Of the medians of the first processes: of both sides they are apart by the change, which is of
+/// the mean logarithm.
+static double geometric_mean(const MetricFigures& figures, std::size_t processes) {
+  double sum = 0;
+  for (std::size_t i = 0; i < processes; ++i) sum += std::log(figures.runs[i].median);
+  return std::exp(sum / static_cast<double>(processes));
+}
+
 rules::PairedVerdict PairedMetrics::judge(const Series& series,
                                           std::size_t planned,
                                           bool ended) const {
@@ -150,6 +158,8 @@ Result PairedMetrics::result(const SeriesKey& key,
   if (found.pairs > 0) {
     result.runs = result.compared_with = found.pairs;
     result.change = std::expm1(found.mean);
+    result.value = geometric_mean(series.b, found.pairs);
+    result.baseline = geometric_mean(series.a, found.pairs);
     result.interval = {std::expm1(found.interval.low), std::expm1(found.interval.high)};
   }
   if (found.verdict == Verdict::invalid) return result;

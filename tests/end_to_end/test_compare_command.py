@@ -109,6 +109,10 @@ def test_two_cases_are_compared_on_the_host():
     assert done.returncode in (0, 4), done.stderr
     assert case.format("mapped") in done.stdout and "allocator:direct" not in verdicts(done)
     assert verdicts(done)["first_touch_ns"] == "slower", "its pages are new, and malloc's are not"
+    judged = [result for result in done.document["results"] if "interval" in result]
+    assert judged
+    for result in judged:  # however their processes vary
+        assert result["change"] == pytest.approx(result["value"] / result["baseline"] - 1, abs=1e-9), result["metric"]
 
 
 def test_two_cases_without_a_common_metric_cannot_be_compared():
