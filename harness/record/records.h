@@ -15,20 +15,38 @@
 
 namespace launchgap {
 
+/// How a run began.
+struct RunBegin {
+  std::string node;
+  int attempt = 0;
+  std::optional<int> side_by_side;
+  std::string begin_utc;
+  std::optional<std::int64_t>
+      begin_ns;  // on the node's monotonic clock: the order in which runs began
+  std::optional<long> pid;
+};
+
+/// How a run ended.
+struct RunEnd {
+  std::string status;  // of run_statuses()
+  std::string reason;
+  std::optional<double> duration_s;
+  std::optional<int> other_processes;  // most seen at once on the device, besides this run's
+  std::optional<std::int64_t> memory_kept_bytes;  // less free after the last case than before
+  std::optional<std::string> memory_kept_by;      // the case during which most of it went
+  std::map<std::string, std::string> telemetry_missing;  // why, by quantity
+  std::optional<double> delay_ns;                        // that each call took longer, on purpose
+  std::optional<std::string> delay_problem;              // why that is not what was asked for
+};
+
 /// Who measured, where, with what. The parent knows less of it than the worker.
-struct RunRecord {
+struct RunRecord : RunBegin {
   static constexpr std::string_view kName = "run";
   std::string session_id;
-  std::string node;
   int replicate = 0;
   std::string arm;
   ProcessConfig process_config;
-  int attempt = 0;
   std::optional<std::uint64_t> seed;
-  std::optional<int> side_by_side;
-  std::string begin_utc;
-  std::optional<std::int64_t> begin_ns;
-  std::optional<long> pid;
   std::optional<std::string> cpus;
   DeviceFacts device;
   std::optional<std::string> kernel_form;
@@ -135,22 +153,13 @@ struct SummaryRecord {
 };
 
 /// What became of a run.
-struct EndRecord {
+struct EndRecord : RunEnd {
   static constexpr std::string_view kName = "end";
-  std::string status;  // of run_statuses()
-  std::string reason;
-  std::optional<double> duration_s;
   std::optional<bool> simulated;
   std::optional<std::vector<LoadedLibrary>> libraries;
   std::optional<std::map<std::string, std::string>> details;
   std::optional<Json> warm_up;
-  std::optional<int> other_processes;
-  std::optional<std::int64_t> memory_kept_bytes;  // less free after the last case than before
-  std::optional<std::string> memory_kept_by;      // the case that kept the most
   std::optional<std::string> telemetry_problem;
-  std::map<std::string, std::string> telemetry_missing;  // why, by quantity
-  std::optional<double> delay_ns;                        // that each call took longer, on purpose
-  std::optional<std::string> delay_problem;              // why that is not what was asked for
   std::optional<std::string> kernel_form;
   std::optional<bool> jit;
   std::optional<Json> fingerprint;

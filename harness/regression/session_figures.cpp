@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -32,51 +31,38 @@ constexpr double kThrottledShare = 0.01;
 
 constexpr std::size_t kLeastForTail = 100;
 
-/// A case in one process.
-using CaseRun = std::tuple<std::string, std::string, ProcessConfig, std::string, int>;
-
 /// Cases and processes whose clocks were held down, and for which share of the time.
 std::map<CaseRun, std::string> throttled_cases(const SessionData& session) {
-  struct Seen {
-    const TelemetryInfo *first = nullptr, *last = nullptr;
-    std::uint64_t reasons = 0;
-  };
-  std::map<CaseRun, Seen> seen;
-  for (const TelemetryInfo& reading : session.telemetry) {
-    Seen& of_case = seen[{
-        reading.device, reading.arm, reading.process_config, reading.case_name, reading.replicate}];
-    if (!of_case.first) of_case.first = &reading;
-    of_case.last = &reading;
-    // Before the first block it may still be idle, and what holds the clocks down then is that.
-    const auto reasons = reading.values.find("clock_reasons");
-    if (reading.block >= 0 && reasons != reading.values.end() && reasons->second >= 0 &&
-        reasons->second < 0x1p53)
-      of_case.reasons |= static_cast<std::uint64_t>(reasons->second);
-  }
   std::map<CaseRun, std::string> throttled;
-  for (const auto& [key, of_case] : seen) {
+  for (const auto& [key, readings] : telemetry_by_case(session)) {
+    std::uint64_t held_by = 0;
+    for (const TelemetryInfo* const reading : readings) {
+      // Before the first block it may still be idle, and what holds the clocks down then is that.
+      const auto reasons = reading->values.find("clock_reasons");
+      if (reading->block >= 0 && reasons != reading->values.end() && reasons->second >= 0 &&
+          reasons->second < 0x1p53)
+        held_by |= static_cast<std::uint64_t>(reasons->second);
+    }
+    const TelemetryInfo &first = *readings.front(), &last = *readings.back();
     double held_ns = 0;
     for (const std::string_view counter : kThrottleCounters) {
-      const auto first = of_case.first->values.find(std::string(counter));
-      const auto last = of_case.last->values.find(std::string(counter));
-      if (first != of_case.first->values.end() && last != of_case.last->values.end())
-        held_ns += std::max(0.0, last->second - first->second);
+      const auto before = first.values.find(std::string(counter));
+      const auto after = last.values.find(std::string(counter));
+      if (before != first.values.end() && after != last.values.end())
+        held_ns += std::max(0.0, after->second - before->second);
     }
-    const auto time_ns = static_cast<double>(of_case.last->at_ns - of_case.first->at_ns);
+    const auto time_ns = static_cast<double>(last.at_ns - first.at_ns);
     if (time_ns > 0 && held_ns >= kThrottledShare * time_ns) {
       throttled[key] = fmt::format(
           "throttled: heat or a power brake held the clocks down for "
           "{:.0f} % of the time",
           100 * std::min(1.0, held_ns / time_ns));
-    } else if (of_case.reasons & kThrottleReasons) {
-      throttled[key] = fmt::format("throttled: clock_reasons {:#x}", of_case.reasons);
+    } else if (held_by & kThrottleReasons) {
+      throttled[key] = fmt::format("throttled: clock_reasons {:#x}", held_by);
     }
   }
   return throttled;
 }
-
-/// A process: device, arm, process configuration, replicate.
-using RunOf = std::tuple<std::string, std::string, ProcessConfig, int>;
 
 /// All attempts of each, and what they know of the fingerprint together: libraries that a case
 /// loads are told by the end of a process, which one that crashed does not have.
@@ -85,10 +71,10 @@ struct Attempts {
   Fingerprint fingerprint;
 };
 
-std::map<RunOf, Attempts> attempts_by_run(const SessionData& session) {
-  std::map<RunOf, Attempts> attempts;
+std::map<RunId, Attempts> attempts_by_run(const SessionData& session) {
+  std::map<RunId, Attempts> attempts;
   for (const RunInfo& run : session.runs) {
-    Attempts& of_run = attempts[{run.device, run.arm, run.process_config, run.replicate}];
+    Attempts& of_run = attempts[run];
     of_run.runs.push_back(&run);
     for (const auto& [key, value] : fingerprint_from_json(run.fingerprint))
       of_run.fingerprint.insert_or_assign(key, value);
@@ -159,7 +145,7 @@ class Reader {
     for (const RunInfo& run : session_.runs) {
       figures_.simulated = figures_.simulated || run.simulated;
       if (run.delay_ns) figures_.delay_ns = run.delay_ns;
-      if (!run.delay_problem.empty()) figures_.delay_problem = run.delay_problem;
+      if (run.delay_problem) figures_.delay_problem = *run.delay_problem;
       if (!run.begin_utc.empty() &&
           (figures_.begin_utc.empty() || run.begin_utc < figures_.begin_utc))
         figures_.begin_utc = run.begin_utc;
@@ -228,15 +214,15 @@ class Reader {
 
   /// Whether the process counts, and what its fingerprint is.
   void look_at_run(const CaseKey& key, int replicate, MetricFigures& figures) {
-    const auto found = runs_.find({key.device, key.arm, key.process_config, replicate});
+    const CaseRun case_run = key.in_run(replicate);
+    const auto found = runs_.find(case_run.run);
     if (found == runs_.end()) return;
     const Fingerprint& fingerprint = found->second.fingerprint;
     std::string problem;
     for (const RunInfo* const attempt : found->second.runs) {
       if (problem.empty()) problem = problem_of(*attempt, fingerprint, counted_);
     }
-    const auto throttled =
-        throttled_.find({key.device, key.arm, key.process_config, key.name.text(), replicate});
+    const auto throttled = throttled_.find(case_run);
     if (problem.empty() && throttled != throttled_.end()) problem = throttled->second;
     if (problem.empty() && figures.runs.size() > 1) {
       const auto changes = told_once(contradictions(figures.fingerprint, fingerprint));
@@ -279,7 +265,7 @@ class Reader {
   const SessionData& session_;
   Counted counted_;
   std::map<CaseRun, std::string> throttled_;
-  std::map<RunOf, Attempts> runs_;
+  std::map<RunId, Attempts> runs_;
   std::map<CaseKey, std::string> impossible_;  // and why
   std::map<CaseKey, std::set<std::string>> algorithms_;
   SessionFigures figures_;

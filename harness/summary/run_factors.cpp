@@ -78,44 +78,26 @@ const std::vector<Factor>& all_factors() {
   return factors;
 }
 
-/// Means of what telemetry said during a case, by run.
-class Telemetries {
- public:
-  explicit Telemetries(const SessionData& session) {
-    for (const TelemetryInfo& info : session.telemetry) {
-      auto& own =
-          sums_[{info.device, info.arm, info.process_config, info.case_name, info.replicate}];
-      for (const auto& [quantity, value] : info.values) {
-        own[quantity].first += value;
-        ++own[quantity].second;
-      }
+using Readings = std::map<CaseRun, std::vector<const TelemetryInfo*>>;
+
+/// What telemetry said during a case in a run, on average.
+std::map<std::string, double> means_of(const Readings& readings, const CaseRun& run) {
+  std::map<std::string, double> means;
+  const auto own = readings.find(run);
+  if (own == readings.end()) return means;
+  std::map<std::string, double> counts;
+  for (const TelemetryInfo* const reading : own->second) {
+    for (const auto& [quantity, value] : reading->values) {
+      means[quantity] += value;
+      ++counts[quantity];
     }
   }
-  std::map<std::string, double> of(const CaseKey& key, int replicate) const {
-    std::map<std::string, double> means;
-    const auto own =
-        sums_.find({key.device, key.arm, key.process_config, key.name.text(), replicate});
-    if (own == sums_.end()) return means;
-    for (const auto& [quantity, sum] : own->second)
-      means[quantity] = sum.first / static_cast<double>(sum.second);
-    return means;
-  }
-
- private:
-  using Key = std::tuple<std::string, std::string, ProcessConfig, std::string, int>;
-  std::map<Key, std::map<std::string, std::pair<double, std::size_t>>> sums_;
-};
-
-const RunInfo* run_of(const SessionData& session, const CaseKey& key, int replicate) {
-  const auto found = std::ranges::find_if(session.runs, [&](const RunInfo& run) {
-    return run.device == key.device && run.arm == key.arm && run.replicate == replicate &&
-           run.process_config == key.process_config;
-  });
-  return found == session.runs.end() ? nullptr : &*found;
+  for (auto& [quantity, mean] : means) mean /= counts.at(quantity);
+  return means;
 }
 
 void observe(const SessionData& session,
-             const Telemetries& telemetries,
+             const Readings& readings,
              const SummaryRow& row,
              std::vector<Observed>& observed) {
   const auto data = session.cases.find(row.key);
@@ -123,13 +105,12 @@ void observe(const SessionData& session,
   const auto samples = data->second.samples.find(row.metric);
   if (samples == data->second.samples.end()) return;
   for (const auto& [replicate, values] : samples->second) {
-    const RunInfo* const run = run_of(session, row.key, replicate);
+    const CaseRun case_run = row.key.in_run(replicate);
+    const auto run = std::ranges::find(session.runs, case_run.run, &RunInfo::id);
     const auto median = stats::median(values);
-    if (!run || !median || !(*median > 0)) continue;
-    observed.push_back({run,
-                        session.device(row.key.device),
-                        std::log(*median),
-                        telemetries.of(row.key, replicate)});
+    if (run == session.runs.end() || !median || !(*median > 0)) continue;
+    observed.push_back(
+        {&*run, session.device(row.key.device), std::log(*median), means_of(readings, case_run)});
   }
 }
 
@@ -166,7 +147,7 @@ void add_factors(const SummaryRow& row,
 
 std::vector<RunFactor> run_factors(const SessionData& session,
                                    const std::vector<SummaryRow>& rows) {
-  const Telemetries telemetries(session);
+  const Readings readings = telemetry_by_case(session);
   // Devices of one name are asked together.
   std::map<std::tuple<std::string, ProcessConfig, std::string, std::string>,
            std::vector<const SummaryRow*>>
@@ -187,7 +168,7 @@ std::vector<RunFactor> run_factors(const SessionData& session,
   std::vector<RunFactor> found;
   for (const auto& [kind, own] : of_kind) {
     std::vector<Observed> observed;
-    for (const SummaryRow* const row : own) observe(session, telemetries, *row, observed);
+    for (const SummaryRow* const row : own) observe(session, readings, *row, observed);
     add_factors(*own.front(), observed, found);
   }
   return found;

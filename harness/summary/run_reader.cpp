@@ -98,11 +98,7 @@ class FileReader {
     keep(kind, json, session_.thread_events);
     keep(kind, json, session_.jobs);
     if (kind == TelemetryRecord::kName) {
-      session_.telemetry.push_back({fields_from_json<TelemetryRecord>(json),
-                                    run_.device,
-                                    run_.arm,
-                                    run_.process_config,
-                                    run_.replicate});
+      session_.telemetry.push_back({fields_from_json<TelemetryRecord>(json), run_.id()});
     } else if (kind == SlowSampleRecord::kName) {
       SlowSampleInfo slow{of_run<SlowSampleRecord>(json), {}};
       // A name from a file leads nowhere else.
@@ -114,8 +110,7 @@ class FileReader {
 
   template <class Record>
   OfRun<Record> of_run(const Json& json) const {
-    return {
-        run_.device, run_.arm, run_.process_config, run_.replicate, fields_from_json<Record>(json)};
+    return {run_.id(), fields_from_json<Record>(json)};
   }
 
   /// Takes a record that is of this kind.
@@ -141,7 +136,7 @@ class FileReader {
     const auto record = fields_from_json<RunRecord>(json);
     if (record.device.uuid.empty()) throw Error("\"uuid\" is missing");
     RunInfo run = run_;
-    run.node = record.node;
+    static_cast<RunBegin&>(run) = record;
     run.device = record.device.uuid;
     run.replicate = record.replicate;
     if (const auto first = read_.first_replicate.find(run.device);
@@ -149,20 +144,14 @@ class FileReader {
       run.replicate += first->second;
     run.arm = record.arm;
     run.process_config = record.process_config;
-    run.attempt = record.attempt;
-    run.begin_utc = record.begin_utc;
-    run.begin_ns = record.begin_ns;
-    run.pid = record.pid;
     run.cpus = record.cpus.value_or("");
-    run.side_by_side = record.side_by_side;
     run.simulated = record.simulated;
     run.trace_state = record.trace_state.value_or("");
     if (record.warm_up && record.warm_up->is_object())
       run.steady = optional_field<bool>(*record.warm_up, "steady");
     run.measured_under_tool = record.measured_under_tool.value_or("");
     take_common(record, run);
-    const auto [entry, first] = read_.runs.try_emplace(
-        {run.device, run.arm, run.process_config, run.replicate, run.attempt}, file_);
+    const auto [entry, first] = read_.runs.try_emplace({run.id(), run.attempt}, file_);
     if (!first) {
       copy_of_ = entry->second;
       return;
@@ -174,15 +163,7 @@ class FileReader {
   void take_end(const Json& json) {
     const auto record = fields_from_json<EndRecord>(json);
     RunInfo run = run_;
-    run.other_processes = record.other_processes;
-    run.memory_kept_bytes = record.memory_kept_bytes;
-    run.telemetry_missing = record.telemetry_missing;
-    run.memory_kept_by = record.memory_kept_by.value_or("");
-    run.status = record.status;
-    run.reason = record.reason;
-    run.duration_s = record.duration_s;
-    run.delay_ns = record.delay_ns;
-    run.delay_problem = record.delay_problem.value_or("");
+    static_cast<RunEnd&>(run) = record;
     run.simulated = run.simulated || record.simulated.value_or(false);
     take_common(record, run);
     run_ = std::move(run);

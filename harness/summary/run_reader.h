@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include "harness/summary/session_data.h"
 
@@ -12,10 +12,7 @@ namespace launchgap {
 
 /// What was read before, of the folder whose records are read.
 struct RunsRead {
-  /// One process: device, arm, process configuration, replicate and attempt.
-  using RunKey = std::tuple<std::string, std::string, ProcessConfig, int, int>;
-
-  std::map<RunKey, std::filesystem::path> runs;
+  std::map<std::pair<RunId, int>, std::filesystem::path> runs;  // by attempt
   /// Of several sessions together: by device, what its replicate 0 is called; and where records and
   /// events are, as seen from the folders of all of them.
   std::map<std::string, int> first_replicate;

@@ -110,9 +110,7 @@ void each_block(const TableInputs& from, const auto& put) {
 /// Whether a reading was taken one block after another.
 bool follows(const TelemetryInfo& reading, const TelemetryInfo* before) {
   return before != nullptr && reading.block >= 0 && before->block == reading.block - 1 &&
-         before->device == reading.device && before->arm == reading.arm &&
-         before->process_config == reading.process_config &&
-         before->replicate == reading.replicate && before->case_name == reading.case_name;
+         before->id() == reading.id() && before->case_name == reading.case_name;
 }
 
 void each_reading(const TableInputs& from, const auto& put) {

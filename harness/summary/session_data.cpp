@@ -148,6 +148,13 @@ fs::path events_path(const SessionData& session, const SlowSampleInfo& sample) {
   return (session.folder / "events" / sample.events).lexically_normal();
 }
 
+std::map<CaseRun, std::vector<const TelemetryInfo*>> telemetry_by_case(const SessionData& session) {
+  std::map<CaseRun, std::vector<const TelemetryInfo*>> readings;
+  for (const TelemetryInfo& reading : session.telemetry)
+    readings[{reading, reading.case_name}].push_back(&reading);
+  return readings;
+}
+
 const std::string& SessionData::node_of(const std::string& uuid) const {
   const auto found = nodes.find(uuid);
   return found == nodes.end() ? host.node : found->second;
@@ -389,10 +396,8 @@ SessionData read_session_runs(const fs::path& folder) {
 
 void each_run_with_samples(const SessionData& session,
                            const std::function<void(const SessionData&)>& take) {
-  std::map<std::tuple<std::string, std::string, ProcessConfig, int>, std::vector<fs::path>> files;
-  for (const RunInfo& run : session.runs)
-    files[{run.device, run.arm, run.process_config, run.replicate}].push_back(
-        records_path(session, run));
+  std::map<RunId, std::vector<fs::path>> files;
+  for (const RunInfo& run : session.runs) files[run].push_back(records_path(session, run));
   for (const auto& [key, attempts] : files) {
     SessionData one;
     one.id = session.id;

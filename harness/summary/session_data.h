@@ -30,24 +30,28 @@
 
 namespace launchgap {
 
-/// One worker process, from its `run` and `end` records.
-struct RunInfo {
-  std::string file;  // name of the records file, as seen from the folder of records
-  std::string node;
+/// Which process it was, whichever attempt of it.
+struct RunId {
   std::string device;  // UUID
-  int replicate = 0;
   std::string arm;
   ProcessConfig process_config;
-  int attempt = 0;
-  std::string status;  // ok, failed, stopped, or incomplete where there is no `end`
-  std::string reason;
-  std::string begin_utc;
-  std::optional<std::int64_t>
-      begin_ns;  // on the node's monotonic clock: the order in which runs began
-  std::optional<double> duration_s;
-  std::optional<long> pid;
+  int replicate = 0;
+  auto operator<=>(const RunId&) const = default;
+
+  const RunId& id() const { return *this; }
+};
+
+/// A case in one process.
+struct CaseRun {
+  RunId run;
+  std::string case_name;
+  auto operator<=>(const CaseRun&) const = default;
+};
+
+/// One worker process, from its `run` and `end` records; without an `end` it is incomplete.
+struct RunInfo : RunId, RunBegin, RunEnd {
+  std::string file;  // name of the records file, as seen from the folder of records
   std::string cpus;
-  std::optional<int> side_by_side;
   std::string kernel_form;
   std::optional<bool> jit;
   bool simulated = false;
@@ -55,12 +59,6 @@ struct RunInfo {
   std::string measured_under_tool;          // a profiler or debugger that watched the process
   std::optional<bool> steady;               // when measuring began; absent where nothing warmed up
   std::vector<std::string> restless_cases;  // that began before the device was steady again
-  std::map<std::string, std::string> telemetry_missing;  // why, by quantity
-  std::optional<std::int64_t> memory_kept_bytes;
-  std::string memory_kept_by;          // the case during which most of it went
-  std::optional<int> other_processes;  // most seen at once on the device, besides this run's
-  std::optional<double> delay_ns;      // that each call took longer, on purpose
-  std::string delay_problem;           // why that is not what was asked for; else empty
   int cases_ok = 0;
   int cases_failed = 0;
   std::vector<LoadedLibrary> libraries;
@@ -80,6 +78,10 @@ struct CaseKey {
   ProcessConfig process_config;
   CaseName name;
   auto operator<=>(const CaseKey&) const = default;
+
+  CaseRun in_run(int replicate) const {
+    return {{device, arm, process_config, replicate}, name.text()};
+  }
 };
 
 /// One block of samples, in the order of `CaseData::samples`.
@@ -91,18 +93,11 @@ struct BlockInfo {
 };
 
 /// One reading of telemetry, between blocks.
-struct TelemetryInfo : TelemetryRecord {
-  std::string device, arm;
-  ProcessConfig process_config;
-  int replicate = 0;
-};
+struct TelemetryInfo : TelemetryRecord, RunId {};
 
 /// A record of a run, and which run that is.
 template <class Record>
-struct OfRun {
-  std::string device, arm;
-  ProcessConfig process_config;
-  int replicate = 0;
+struct OfRun : RunId {
   Record record;
 };
 
@@ -207,6 +202,9 @@ struct SessionData {
 /// Where the records of a run are, and the events of a slow sample.
 std::filesystem::path records_path(const SessionData& session, const RunInfo& run);
 std::filesystem::path events_path(const SessionData& session, const SlowSampleInfo& sample);
+
+/// What was read of telemetry during each case, in the order of time.
+std::map<CaseRun, std::vector<const TelemetryInfo*>> telemetry_by_case(const SessionData& session);
 
 /// The metrics of a block by the keys that they have now, whichever version wrote it.
 void use_current_keys(SampleBlock& block);

@@ -26,9 +26,6 @@ constexpr double kLeastHeld = 0.1;       // of a block's time, that clocks were 
 constexpr double kLowerClock = 0.95;     // of the others' median
 constexpr double kLowerCpuClock = 0.9;   // the same of a CPU's, which is read as it is just then
 
-/// Which run of a case.
-using RunKey = std::tuple<std::string, std::string, ProcessConfig, std::string, int>;
-
 /// Where the samples of a block are among all of its run.
 struct BlockPlace {
   int block = 0;
@@ -39,21 +36,17 @@ struct BlockPlace {
 class Observations {
  public:
   explicit Observations(const SessionData& session) {
-    for (const ThreadEventsInfo& info : session.thread_events) {
-      threads_[{info.device, info.arm, info.process_config, info.record.case_name, info.replicate}]
-              [info.record.block] = &info.record;
-    }
-    for (const TelemetryInfo& info : session.telemetry) {
-      telemetry_[{info.device, info.arm, info.process_config, info.case_name, info.replicate}]
-                [info.block] = &info;
-    }
+    for (const ThreadEventsInfo& info : session.thread_events)
+      threads_[{info, info.record.case_name}][info.record.block] = &info.record;
+    for (const TelemetryInfo& info : session.telemetry)
+      telemetry_[{info, info.case_name}][info.block] = &info;
   }
 
-  const ThreadEventsRecord* thread(const RunKey& run, int block) const {
+  const ThreadEventsRecord* thread(const CaseRun& run, int block) const {
     return of_block(threads_, run, block);
   }
 
-  BlockTelemetry telemetry(const RunKey& run, int block) const {
+  BlockTelemetry telemetry(const CaseRun& run, int block) const {
     BlockTelemetry rates;
     const TelemetryInfo* const before = of_block(telemetry_, run, block - 1);
     const TelemetryInfo* const after = of_block(telemetry_, run, block);
@@ -76,10 +69,10 @@ class Observations {
 
  private:
   template <class Kept>
-  using ByBlock = std::map<RunKey, std::map<int, const Kept*>>;
+  using ByBlock = std::map<CaseRun, std::map<int, const Kept*>>;
 
   template <class Kept>
-  static const Kept* of_block(const ByBlock<Kept>& all, const RunKey& run, int block) {
+  static const Kept* of_block(const ByBlock<Kept>& all, const CaseRun& run, int block) {
     const auto own = all.find(run);
     if (own == all.end()) return nullptr;
     const auto found = own->second.find(block);
@@ -127,7 +120,7 @@ std::vector<BlockPlace> places_of(const CaseData& data, const std::string& metri
 /// One run of a case, taken apart.
 class RunParts {
  public:
-  RunParts(const Observations& observations, RunKey run, std::span<const double> values)
+  RunParts(const Observations& observations, CaseRun run, std::span<const double> values)
       : observations_(observations), run_(std::move(run)), values_(values) {
     std::vector<double> copy(values.begin(), values.end());
     median_ = stats::quantile_in_place(copy, 0.5).value_or(0);
@@ -217,7 +210,7 @@ class RunParts {
   }
 
   const Observations& observations_;
-  RunKey run_;
+  CaseRun run_;
   std::span<const double> values_;
   double median_ = 0;
   std::optional<double> limit_;
@@ -233,8 +226,7 @@ void add_metric(const Observations& observations,
   double extra_ns = 0;
   for (const auto& [replicate, values] : data.samples.at(metric)) {
     samples += values.size();
-    const RunKey run{key.device, key.arm, key.process_config, key.name.text(), replicate};
-    RunParts(observations, run, values)
+    RunParts(observations, key.in_run(replicate), values)
         .each(places_of(data, metric, replicate),
               [&](bool of_blocks, TailCause cause, double value, double extra) {
                 SlowPart& part = found[{of_blocks, cause}];

@@ -57,9 +57,7 @@ const TelemetryInfo* reading_after(const SessionData& session,
                                    const SlowSampleInfo& info,
                                    int block) {
   const auto found = std::ranges::find_if(session.telemetry, [&](const TelemetryInfo& reading) {
-    return reading.block == block && reading.replicate == info.replicate &&
-           reading.device == info.device && reading.arm == info.arm &&
-           reading.process_config == info.process_config &&
+    return reading.block == block && reading.id() == info.id() &&
            reading.case_name == info.record.case_name;
   });
   return found == session.telemetry.end() ? nullptr : &*found;

@@ -182,7 +182,7 @@ TEST(RecordedLaunches, StandBesideNothingWhereNoStreamIsKnownToBeIdle) {
   sessions.measured(kIdle, "api_ns", {2000, 2000});
   ASSERT_EQ(beside(sessions).size(), 1u);
   for (const int replicate : {0, 1}) {
-    job.recordings.push_back({"GPU-1", "", {}, replicate, {}});
+    job.recordings.push_back({{"GPU-1", "", {}, replicate}, {}});
     job.recordings.back().record.clock_problem = "the clocks disagree";
     EXPECT_EQ(beside(sessions).size(), 1u - static_cast<std::size_t>(replicate)) << replicate;
   }

@@ -37,10 +37,7 @@ struct SessionOfACase : testing::Test {
   }
   void add_telemetry(int block, std::int64_t at_ns, std::map<std::string, double> values) {
     session.telemetry.push_back({{key.name.text(), block, at_ns, std::move(values)},
-                                 key.device,
-                                 key.arm,
-                                 key.process_config,
-                                 1});
+                                 {key.device, key.arm, key.process_config, 1}});
   }
   MetricFigures figures() const { return figures_of(session).metrics.at(0); }
   std::string invalid() const { return figures().invalid; }

@@ -125,7 +125,7 @@ TEST_F(DeviceAnswers, OneThatDidStepsWithOthersWasMeasured) {
   EXPECT_EQ(device_answers(session, summarise(session)).at(0).verdict, "not measured");
   DeviceSkew skew;
   skew.members.emplace_back().name = session.devices.front().uuid;
-  session.skews.push_back({"another", "plain", {}, 0, skew});
+  session.skews.push_back({{"another", "plain", {}, 0}, skew});
   EXPECT_EQ(device_answers(session, summarise(session)).at(0).verdict, "launch call not measured");
 }
 

@@ -40,7 +40,7 @@ SessionData session_of(std::vector<DeviceSkew> processes, bool host = false) {
   }
   int replicate = 0;
   for (DeviceSkew& process : processes)
-    session.skews.push_back({first, "plain", {}, replicate++, std::move(process)});
+    session.skews.push_back({{first, "plain", {}, replicate++}, std::move(process)});
   return session;
 }
 
@@ -162,7 +162,7 @@ TEST(Skew, OfStrangeRecordsSaysNothing) {
   EXPECT_THAT(skew_rows(session_of({torn})), IsEmpty());
   EXPECT_EQ(only(session_of({torn})).code, "skew-torn");
   SessionData session;
-  session.skews = {{"GPU-0", "plain", {}, 0, empty}, {"GPU-0", "plain", {}, 0, other}};
+  session.skews = {{{"GPU-0", "plain", {}, 0}, empty}, {{"GPU-0", "plain", {}, 0}, other}};
   EXPECT_THAT(skew_rows(session), IsEmpty());
   EXPECT_THAT(skew_findings(session), Each(Field(&Finding::code, "skew-torn")));
 }

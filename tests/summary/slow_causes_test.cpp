@@ -86,10 +86,7 @@ class Watched {
     info.block = index;
     info.counts["roundtrip_ns"] = values.size();
     data.metric_order = {"roundtrip_ns"};
-    session_.thread_events.push_back({"GPU-1",
-                                      "plain",
-                                      ProcessConfig("launch"),
-                                      0,
+    session_.thread_events.push_back({{"GPU-1", "plain", ProcessConfig("launch"), 0},
                                       {kCase, index, watch.slow(), watch.usual()}});
   }
 
@@ -329,10 +326,7 @@ TEST(SlowCauses, AllSamplesOfASlowBlockHaveItsCause) {
                                          block,
                                          (block + 2) * std::int64_t{1'000'000'000},
                                          {{"sm_clock_mhz", mhz}}},
-                                        "GPU-1",
-                                        "plain",
-                                        ProcessConfig("launch"),
-                                        0});
+                                        {"GPU-1", "plain", ProcessConfig("launch"), 0}});
   };
   EXPECT_THAT(made.causes(),
               ElementsAre(Pair("unexplained", static_cast<std::uint64_t>(Watched::kSamples))));
