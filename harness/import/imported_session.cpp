@@ -27,7 +27,6 @@
 #include "harness/import/steps.h"
 #include "harness/import/stretches.h"
 #include "harness/import/trace_counts.h"
-#include "harness/record/recording_record.h"
 #include "harness/record/records.h"
 #include "harness/record/trace_record.h"
 #include "harness/record/writer.h"

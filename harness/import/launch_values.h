@@ -10,7 +10,7 @@
 #include "harness/core/block.h"
 #include "harness/import/idleness.h"
 #include "harness/import/launches.h"
-#include "harness/record/slow_sample_record.h"
+#include "harness/record/records.h"
 
 namespace launchgap::recording {
 

@@ -12,7 +12,7 @@
 #include "harness/core/case_name.h"
 #include "harness/device/facts.h"
 #include "harness/import/event_file.h"
-#include "harness/record/slow_sample_record.h"
+#include "harness/record/records.h"
 #include "harness/trace/trace_clock.h"
 
 namespace launchgap {

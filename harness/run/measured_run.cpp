@@ -23,7 +23,6 @@
 #include "harness/measure/telemetry.h"
 #include "harness/measure/warm_up.h"
 #include "harness/record/records.h"
-#include "harness/record/thread_events_record.h"
 #include "harness/record/writer.h"
 #include "harness/run/event_keeper.h"
 #include "harness/run/job.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/record/stretch_parts.h"
+#include "harness/record/job_record.h"
 #include "harness/summary/session_data.h"
 
 namespace launchgap {

@@ -19,13 +19,10 @@
 #include "harness/core/result_bits.h"
 #include "harness/record/job_record.h"
 #include "harness/record/reader.h"
-#include "harness/record/recording_record.h"
 #include "harness/record/records.h"
 #include "harness/record/replay_record.h"
 #include "harness/record/schema.h"
 #include "harness/record/session_record.h"
-#include "harness/record/slow_sample_record.h"
-#include "harness/record/thread_events_record.h"
 #include "harness/record/trace_record.h"
 
 namespace launchgap {
