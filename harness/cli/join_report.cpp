@@ -12,7 +12,7 @@
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/investigate/joined_cases.h"
+#include "harness/investigate/joined_report.h"
 
 namespace launchgap::cli {
 namespace {

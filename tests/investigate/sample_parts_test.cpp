@@ -1,6 +1,6 @@
-#include "harness/investigate/sample_parts.h"
-
 #include <gmock/gmock.h>
+
+#include "harness/investigate/moved_part.h"
 
 namespace launchgap::investigate {
 namespace {
