@@ -8,7 +8,7 @@
 #include "harness/core/printable.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/stats/trend.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::allocation {
 namespace {
@@ -68,8 +68,8 @@ bool rises(std::span<const double> values, double p) {
 
 Trend trend_of(std::span<const double> values) {
   Trend trend;
-  trend.slope = theil_sen_slope(values);
-  trend.p = mann_kendall_rise_p(values);
+  trend.slope = stats::theil_sen_slope(values);
+  trend.p = stats::mann_kendall_rise_p(values);
   trend.rises = rises(values, trend.p);
   return trend;
 }
@@ -238,7 +238,7 @@ std::size_t rarest_step_shown(std::size_t epochs) {
         const std::size_t pages = (i + first) / apart;
         values.push_back(static_cast<double>(pages * kPage));
       }
-      if (!rises(values, mann_kendall_rise_p(values))) return false;
+      if (!rises(values, stats::mann_kendall_rise_p(values))) return false;
     }
     return true;
   };

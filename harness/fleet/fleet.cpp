@@ -22,7 +22,7 @@
 #include "harness/fleet/part_tables.h"
 #include "harness/rules/outliers.h"
 #include "harness/rules/scores.h"
-#include "harness/stats/nested_effects.h"
+#include "harness/stats/random_effects.h"
 #include "harness/summary/headlines.h"
 
 namespace launchgap::fleet {

@@ -7,7 +7,6 @@
 
 #include "harness/stats/modes.h"
 #include "harness/stats/stats.h"
-#include "harness/stats/trend.h"
 
 namespace launchgap::recording {
 namespace {
@@ -79,7 +78,7 @@ std::optional<Change> change_of_stream(std::span<const PlacedRun> runs) {
   const std::span<const double> all(medians);
   return Change{*stats::median({values.begin(), middle}),
                 *stats::median({middle, values.end()}),
-                rank_sum_p(all.first(stretches), all.last(stretches)),
+                stats::rank_sum_p(all.first(stretches), all.last(stretches)),
                 static_cast<std::uint32_t>(n),
                 std::abs(correlation_with_time(all)) >= kRamp};
 }

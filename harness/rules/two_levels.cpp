@@ -1,9 +1,8 @@
-#include "harness/rules/two_levels.h"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "harness/rules/nights.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::rules {

@@ -1,9 +1,9 @@
-#include "harness/rules/two_levels.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
+
+#include "harness/rules/nights.h"
 
 namespace launchgap::rules {
 namespace {

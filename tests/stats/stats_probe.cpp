@@ -18,14 +18,11 @@
 #include "harness/rules/outliers.h"
 #include "harness/rules/paired.h"
 #include "harness/rules/ratio.h"
-#include "harness/rules/two_levels.h"
 #include "harness/rules/two_sessions.h"
 #include "harness/stats/modes.h"
-#include "harness/stats/nested_effects.h"
 #include "harness/stats/padding_gains.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
-#include "harness/stats/trend.h"
 
 namespace launchgap::stats {
 namespace {
@@ -134,9 +131,9 @@ Json describe_padding(const Groups& groups) {
 }
 
 Json describe_trend(const Groups& groups) {
-  return {{"slope", theil_sen_slope(groups[0])},
-          {"p", mann_kendall_rise_p(groups[0])},
-          {"rank_sum_p", rank_sum_p(groups[0], groups[1])}};
+  return {{"slope", stats::theil_sen_slope(groups[0])},
+          {"p", stats::mann_kendall_rise_p(groups[0])},
+          {"rank_sum_p", stats::rank_sum_p(groups[0], groups[1])}};
 }
 
 Json describe_two_levels(const Groups& groups) {
