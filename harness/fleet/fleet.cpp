@@ -18,8 +18,6 @@
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
-#include "harness/fleet/fleet_findings.h"
-#include "harness/fleet/part_tables.h"
 #include "harness/rules/outliers.h"
 #include "harness/rules/scores.h"
 #include "harness/stats/random_effects.h"

@@ -1,5 +1,3 @@
-#include "harness/fleet/found_sessions.h"
-
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -15,6 +13,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
+#include "harness/fleet/merge.h"
 #include "harness/summary/session_data.h"
 
 namespace launchgap::fleet {

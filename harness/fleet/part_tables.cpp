@@ -1,5 +1,3 @@
-#include "harness/fleet/part_tables.h"
-
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "harness/core/input_file.h"
 #include "harness/core/number_text.h"
 #include "harness/core/text.h"
+#include "harness/fleet/fleet.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/summary.h"
 

@@ -1,8 +1,7 @@
-#include "harness/fleet/fleet_findings.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "harness/fleet/fleet.h"
 #include "tests/sentences/said.h"
 
 namespace launchgap::fleet {
