@@ -107,12 +107,15 @@ std::string label_of(const FleetDeviceRow& device) {
                      device.pci_bus_id.empty() ? device.device : device.pci_bus_id);
 }
 
-Finding begin(std::string code, Severity severity, std::string subject) {
-  Finding finding;
-  finding.source = FindingSource::session;
-  finding.code = std::move(code);
-  finding.severity = severity;
-  finding.subject = std::move(subject);
+Finding begin(std::string_view code, Severity severity, std::string subject) {
+  return new_finding(FindingSource::session, code, severity, std::move(subject));
+}
+
+/// Of what is not named one by one: how many more there are, and where they are listed.
+Finding rest(std::string_view code, std::string sentence, const char* where) {
+  Finding finding = begin(code, Severity::distorts, "session");
+  finding.sentence = std::move(sentence);
+  finding.evidence.emplace_back(where);
   return finding;
 }
 
@@ -220,18 +223,14 @@ std::vector<Finding> slow_nodes(const FleetRows& rows, std::set<std::size_t>& ex
   std::ranges::stable_sort(found, std::greater<>(), [](const auto& one) { return one.first; });
   std::vector<Finding> findings;
   for (auto& [times, finding] : found) {
-    if (findings.size() < kMostFindingsNamed) {
-      findings.push_back(std::move(finding));
-      continue;
-    }
-    Finding rest = begin("fleet-nodes", Severity::distorts, "session");
-    const std::size_t more = found.size() - kMostFindingsNamed;
-    rest.sentence = fmt::format(
-        "{} more {} slower as a whole than the others.", more, more == 1 ? "node is" : "nodes are");
-    rest.evidence.emplace_back("fleet_outliers.csv has all of their devices");
-    findings.push_back(std::move(rest));
-    break;
+    if (findings.size() < kMostFindingsNamed) findings.push_back(std::move(finding));
   }
+  if (const std::size_t more = found.size() - findings.size(); more > 0)
+    findings.push_back(rest("fleet-nodes",
+                            fmt::format("{} more {} slower as a whole than the others.",
+                                        more,
+                                        more == 1 ? "node is" : "nodes are"),
+                            "fleet_outliers.csv has all of their devices"));
   return findings;
 }
 
@@ -244,12 +243,11 @@ std::vector<Finding> standing_out(const FleetRows& rows, const std::set<std::siz
   std::vector<Finding> findings;
   for (const FleetDeviceRow* device : odd) {
     if (findings.size() == kMostFindingsNamed) {
-      Finding rest = begin("fleet-devices", Severity::distorts, "session");
       const std::size_t more = odd.size() - kMostFindingsNamed;
-      rest.sentence =
-          fmt::format("{} more {} out.", more, more == 1 ? "device stands" : "devices stand");
-      rest.evidence.emplace_back("fleet_devices.csv has them by place");
-      findings.push_back(std::move(rest));
+      findings.push_back(
+          rest("fleet-devices",
+               fmt::format("{} more {} out.", more, more == 1 ? "device stands" : "devices stand"),
+               "fleet_devices.csv has them by place"));
       break;
     }
     Finding finding = begin("fleet-device", Severity::distorts, device->device);
