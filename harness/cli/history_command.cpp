@@ -16,7 +16,6 @@
 #include "harness/core/text.h"
 #include "harness/regression/check.h"
 #include "harness/regression/history.h"
-#include "harness/regression/history_export.h"
 
 namespace launchgap::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/regression/night_view.h"
+#include "harness/regression/check.h"
 #include "harness/summary/all_tables.h"
 
 namespace launchgap::cli {

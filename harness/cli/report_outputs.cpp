@@ -5,7 +5,7 @@
 
 #include "harness/core/output_file.h"
 #include "harness/core/say.h"
-#include "harness/regression/report_forms.h"
+#include "harness/regression/report.h"
 
 namespace launchgap::cli {
 namespace {

@@ -16,7 +16,6 @@
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/regression/history_rates.h"
 #include "harness/regression/selftest.h"
 
 namespace launchgap::cli {

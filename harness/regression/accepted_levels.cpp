@@ -1,5 +1,3 @@
-#include "harness/regression/accepted_levels.h"
-
 #include <fnmatch.h>
 #include <sstream>
 #include <utility>
@@ -7,6 +5,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
+#include "harness/regression/history.h"
 
 namespace launchgap::regression {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/printable.h"
-#include "harness/regression/report_forms.h"
+#include "harness/regression/report.h"
 #include "harness/regression/report_words.h"
 
 namespace launchgap::regression {

@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include "harness/regression/accepted_levels.h"
 #include "harness/regression/compare.h"
 #include "harness/regression/fingerprint.h"
 #include "harness/regression/history.h"
 #include "harness/regression/report.h"
 #include "harness/regression/session_figures.h"
+#include "harness/summary/night_rows.h"
 
 namespace launchgap::regression {
 
@@ -49,5 +49,15 @@ Report check_two_sessions(const SessionFigures& base,
 /// lie in both: a driver, the machine. A comparison that fails leaves everything as it is, and a
 /// note.
 void confirm(Checked& checked, const Side& baseline, const Side& current);
+
+// --- A check against a history as rows of tables, for the page ---
+
+/// Of so many metrics every night is drawn, and so many nights of each.
+inline constexpr std::size_t kMostDrawn = 24, kMostNightsDrawn = 120;
+
+/// All verdicts; and nights of the metrics whose verdict is gravest, then of those that moved most.
+NightRows night_rows(const History& history,
+                     const SessionFigures& session,
+                     const CheckOptions& options);
 
 }  // namespace launchgap::regression

@@ -10,9 +10,7 @@
 #include "harness/core/printable.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
-#include "harness/regression/algorithm_change.h"
 #include "harness/regression/check.h"
-#include "harness/regression/judged_metric.h"
 #include "harness/rules/ratio.h"
 #include "harness/stats/stats.h"
 

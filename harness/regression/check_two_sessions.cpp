@@ -6,9 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/metric.h"
-#include "harness/regression/algorithm_change.h"
 #include "harness/regression/check.h"
-#include "harness/regression/judged_metric.h"
 #include "harness/rules/nights.h"
 #include "harness/rules/two_sessions.h"
 

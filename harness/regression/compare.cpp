@@ -13,7 +13,6 @@
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/measure/benchmark.h"
-#include "harness/regression/algorithm_change.h"
 #include "harness/regression/paired_metrics.h"
 #include "harness/run/device_lock.h"
 #include "harness/run/filter.h"

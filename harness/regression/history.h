@@ -2,22 +2,109 @@
 // Sessions are added and, but for `prune`, never changed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "harness/regression/accepted_levels.h"
+#include "harness/import/sqlite_statement.h"
 #include "harness/regression/fingerprint.h"
-#include "harness/regression/history_database.h"
 #include "harness/regression/session_figures.h"
 #include "harness/rules/nights.h"
 
+struct sqlite3;
+
 namespace launchgap::regression {
+
+inline constexpr int kPatienceMs = 60'000;
+
+/// The SQLite file behind a history: opened with care, and every failure says what to do.
+class HistoryDatabase {
+ public:
+  enum class Use { read, write };
+
+  /// Opens a history; to write, makes one where there is no file, and brings one that an older
+  /// launchgap made up to date. A file that is there and is no
+  /// history (another program's, empty, damaged, cut short) is left as it is. Throws UsageError if
+  /// there is none to read, and Error that says what is wrong with it and what to do.
+  /// Who writes to it is waited for, `patience_ms` at most.
+  HistoryDatabase(const std::filesystem::path& file, Use use, int patience_ms = kPatienceMs);
+  HistoryDatabase(const HistoryDatabase&) = delete;
+  HistoryDatabase& operator=(const HistoryDatabase&) = delete;
+  ~HistoryDatabase();
+
+  /// What it reads or writes throws Error that names the file.
+  SqliteStatement statement(std::string_view query) const;
+  void run(std::string_view query) const { statement(query).run(); }
+  std::int64_t last_row() const;
+  const std::filesystem::path& file() const { return file_; }
+  /// Of a history that is only read, 1 if it keeps neither levels nor anchors, 2 if it keeps no
+  /// algorithms; else 3.
+  int version() const { return version_; }
+
+ private:
+  std::int64_t pragma(std::string_view name) const;
+  void open(Use use);
+  void update();
+  void connect(int flags);
+  void create();
+
+  std::filesystem::path file_;
+  sqlite3* database_ = nullptr;
+  int version_ = 0;
+  int patience_ms_;
+};
+
+/// All of it, or nothing: what was not committed is taken back. Waits for other writers for up to a
+/// minute.
+class Transaction {
+ public:
+  explicit Transaction(const HistoryDatabase& database);
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  ~Transaction();
+  /// Throws Error if it cannot be kept: then the file is as it was before.
+  void commit();
+
+ private:
+  const HistoryDatabase& database_;
+  bool open_ = true;
+};
+
+/// A level that a human has accepted: from then on a metric is compared with sessions since. Names
+/// may have `*` and `?`, as file names in a shell.
+struct AcceptedLevel {
+  std::string device_id = "*", case_name = "*", metric = "*";
+  std::int64_t since_s = 0;     // sessions that began earlier are no longer compared with
+  std::int64_t accepted_s = 0;  // what was said of sessions that began until then does not count
+  std::string reason;
+
+  bool covers(const SeriesKey& key) const;
+  /// Takes back what was said of a session that began before this was accepted.
+  void apply_to(rules::Night& night) const;
+};
+
+/// The latest of those that cover it and had begun by then; null if none.
+const AcceptedLevel* accepted_level(std::span<const AcceptedLevel> levels,
+                                    const SeriesKey& key,
+                                    std::int64_t begin_s);
+
+/// Reads a text file, to be kept with the project that gates: a level per line,
+/// `DEVICE CASE METRIC SINCE ACCEPTED REASON…`, dates as 2026-11-22 or 2026-11-22T03:00:00Z; what
+/// follows a `#` is for people. Throws Error that names the line.
+std::vector<AcceptedLevel> read_accepted_levels(const std::filesystem::path& file);
+
+enum class Day { begin, end };
+
+/// A time, or a day's begin or end. Throws UsageError.
+std::int64_t parse_time(const std::string& text, Day day = Day::begin);
 
 /// What is kept of a metric in a session.
 struct Point {
@@ -119,5 +206,16 @@ class History {
   mutable std::optional<std::map<std::int64_t, Fingerprint>> fingerprints_;
   std::map<std::string, std::int64_t> fingerprint_numbers_;
 };
+
+// --- A history as rows: for people, and for programs that look for change points ---
+
+/// The last points of a series, in order of time.
+std::vector<KeptPoint> last_points(const History& history, const SeriesKey& key, std::size_t count);
+
+/// One row per session and metric, by series and in order of time, as RFC 4180: session_id, node,
+/// begin_utc, device_id, device_name, arm, process_config, case, metric, unit, value, runs,
+/// within_run_cv, between_run_cv, tail, modes, p99, verdict, invalid, fingerprint. Throws
+/// WriteError.
+void export_csv(const History& history, const std::filesystem::path& file);
 
 }  // namespace launchgap::regression

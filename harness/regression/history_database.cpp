@@ -1,5 +1,3 @@
-#include "harness/regression/history_database.h"
-
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -14,6 +12,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
+#include "harness/regression/history.h"
 
 namespace launchgap::regression {
 namespace {

@@ -1,5 +1,3 @@
-#include "harness/regression/history_export.h"
-
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -8,6 +6,7 @@
 #include "harness/core/csv_writer.h"
 #include "harness/core/metric.h"
 #include "harness/core/stop.h"
+#include "harness/regression/history.h"
 
 namespace launchgap::regression {
 namespace {

@@ -1,5 +1,3 @@
-#include "harness/regression/history_rates.h"
-
 #include <algorithm>
 #include <ctime>
 #include <limits>
@@ -9,8 +7,7 @@
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/core/stop.h"
-#include "harness/regression/judged_metric.h"
-#include "harness/regression/resampling.h"
+#include "harness/regression/selftest.h"
 
 namespace launchgap::regression {
 namespace {
@@ -34,7 +31,7 @@ std::vector<rules::Night> last_nights(const History& history, const SeriesKey& k
   return nights;
 }
 
-/// As judged_metric.h has it, in the metric's unit; the tick of the clock is not kept.
+/// As least_change() has it, in the metric's unit; the tick of the clock is not kept.
 double least_step_of(const SeriesKey& key, double value) {
   MetricFigures figures;
   figures.key = key;

@@ -7,7 +7,7 @@
 #include "harness/core/build_info.h"
 #include "harness/core/metric.h"
 #include "harness/core/printable.h"
-#include "harness/regression/report_forms.h"
+#include "harness/regression/report.h"
 #include "harness/regression/report_words.h"
 
 namespace launchgap::regression {

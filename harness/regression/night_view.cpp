@@ -1,5 +1,3 @@
-#include "harness/regression/night_view.h"
-
 #include <algorithm>
 #include <iterator>
 
@@ -7,7 +5,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/stop.h"
-#include "harness/regression/history_export.h"
+#include "harness/regression/check.h"
 #include "harness/regression/report_words.h"
 
 namespace launchgap::regression {

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/regression/algorithm_change.h"
-#include "harness/regression/judged_metric.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::regression {

@@ -4,8 +4,8 @@
 #include "harness/core/metric.h"
 #include "harness/record/json.h"
 #include "harness/record/schema.h"
-#include "harness/regression/history_rates.h"
-#include "harness/regression/report_forms.h"
+#include "harness/regression/report.h"
+#include "harness/regression/selftest.h"
 
 namespace launchgap::regression {
 namespace {

@@ -1,8 +1,7 @@
-#include "harness/regression/resampling.h"
-
 #include <cmath>
 #include <random>
 
+#include "harness/regression/selftest.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::regression {

@@ -8,7 +8,7 @@
 
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
-#include "harness/regression/report_forms.h"
+#include "harness/regression/report.h"
 #include "harness/regression/report_words.h"
 
 namespace launchgap::regression {

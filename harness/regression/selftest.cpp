@@ -13,8 +13,6 @@
 #include "harness/core/metric.h"
 #include "harness/core/output_file.h"
 #include "harness/core/stop.h"
-#include "harness/regression/judged_metric.h"
-#include "harness/regression/side.h"
 #include "harness/run/progress.h"
 #include "harness/stats/distributions.h"
 

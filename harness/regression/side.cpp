@@ -1,5 +1,3 @@
-#include "harness/regression/side.h"
-
 #include <algorithm>
 #include <array>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
 #include "harness/core/stop.h"
+#include "harness/regression/compare.h"
 #include "harness/run/filter.h"
 #include "harness/run/foreign_program.h"
 #include "harness/run/process.h"

@@ -23,7 +23,7 @@ inline constexpr std::size_t kLookEvery = 4;
 inline constexpr double kStatedAlarmRate = 0.005;
 inline constexpr double kPairedConfidence = 1 - 2 * kStatedAlarmRate;
 /// The smallest change that counts, before what the metric itself asks for
-/// (regression/judged_metric.h).
+/// (regression/session_figures.h).
 inline constexpr double kPairedShare = 0.02;
 
 /// What some pairs say of a metric's level.

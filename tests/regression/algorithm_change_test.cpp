@@ -1,7 +1,7 @@
-#include "harness/regression/algorithm_change.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "harness/regression/fingerprint.h"
 
 namespace launchgap::regression {
 namespace {

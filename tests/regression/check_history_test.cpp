@@ -7,8 +7,7 @@
 #include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
 #include "harness/regression/check.h"
-#include "harness/regression/history_export.h"
-#include "harness/regression/night_view.h"
+#include "harness/regression/history.h"
 
 namespace launchgap::regression {
 namespace {

@@ -1,8 +1,8 @@
-#include "harness/regression/judged_metric.h"
-
 #include <limits>
 
 #include <gmock/gmock.h>
+
+#include "harness/regression/session_figures.h"
 
 namespace launchgap::regression {
 namespace {

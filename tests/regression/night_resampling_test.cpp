@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/regression/resampling.h"
+#include "harness/regression/selftest.h"
 #include "tests/random.h"
 #include "tests/regression/simulated_nights.h"
 

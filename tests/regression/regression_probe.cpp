@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "harness/regression/report_forms.h"
+#include "harness/regression/report.h"
 #include "tests/regression/sample_reports.h"
 
 int main(int argc, char** argv) {

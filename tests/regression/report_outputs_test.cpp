@@ -2,7 +2,7 @@
 // read it who are meant to.
 #include <gmock/gmock.h>
 
-#include "harness/regression/report_forms.h"
+#include "harness/regression/report.h"
 #include "harness/regression/report_words.h"
 #include "tests/regression/sample_reports.h"
 

@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/regression/report_forms.h"
+#include "harness/regression/report.h"
 #include "harness/rules/nights.h"
 #include "tests/regression/sample_reports.h"
 

@@ -1,10 +1,9 @@
-#include "harness/regression/resampling.h"
-
 #include <cmath>
 #include <random>
 
 #include <gmock/gmock.h>
 
+#include "harness/regression/selftest.h"
 #include "tests/random.h"
 
 namespace launchgap::regression {

@@ -8,7 +8,7 @@
 #include <boost/math/distributions/complement.hpp>
 #include <boost/math/distributions/poisson.hpp>
 
-#include "harness/regression/resampling.h"
+#include "harness/regression/selftest.h"
 #include "tests/random.h"
 
 namespace launchgap::regression {
