@@ -10,7 +10,7 @@
 #include "harness/device/backend.h"
 #include "harness/measure/benchmark.h"
 #include "harness/summary/adviser.h"
-#include "harness/summary/all_findings.h"
+#include "harness/summary/all_tables.h"
 #include "harness/summary/device_answers.h"
 #include "harness/summary/headlines.h"
 

@@ -9,7 +9,6 @@
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/fleet/fleet.h"
-#include "harness/summary/all_findings.h"
 #include "harness/summary/all_tables.h"
 
 namespace launchgap::cli {

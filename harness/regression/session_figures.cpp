@@ -14,8 +14,8 @@
 #include "harness/rules/two_sessions.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
-#include "harness/summary/algorithms.h"
 #include "harness/summary/case_rates.h"
+#include "harness/summary/selections.h"
 #include "harness/summary/summary.h"
 
 namespace launchgap::regression {

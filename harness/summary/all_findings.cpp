@@ -1,8 +1,7 @@
-#include "harness/summary/all_findings.h"
-
 #include <fmt/format.h>
 
 #include "harness/summary/adviser.h"
+#include "harness/summary/all_tables.h"
 #include "harness/summary/causes.h"
 #include "harness/summary/cliffs.h"
 #include "harness/summary/equal_bits.h"

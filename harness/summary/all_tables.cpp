@@ -1,6 +1,7 @@
 #include "harness/summary/all_tables.h"
 
 #include <algorithm>
+#include <array>
 
 #include "harness/core/csv_writer.h"
 #include "harness/core/environment_variables.h"
@@ -17,6 +18,18 @@
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
+
+std::string_view name_of(CellKind kind) {
+  constexpr std::array<std::string_view, 4> kNames = {"text", "number", "count", "flag"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string_view name_of(TableUse use) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "session", "details", "fleet", "every_page", "export", "comparison", "comparison_cases"};
+  return kNames.at(static_cast<std::size_t>(use));
+}
+
 namespace {
 
 namespace fs = std::filesystem;

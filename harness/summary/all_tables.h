@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "harness/core/finding.h"
 #include "harness/summary/table.h"
 
 namespace launchgap {
@@ -27,5 +28,11 @@ std::vector<std::string_view> write_tables(const TableInputs& inputs,
                                            TableUse use,
                                            const std::filesystem::path& folder,
                                            std::size_t most_rows = kAllRows);
+
+// --- All that is found in a session, from every source, in the one order ---
+
+/// What the doctor found before, what was not measured, what a comparison with earlier sessions, a
+/// recorded job and this machine's own numbers say, and what falling back to the CPU costs.
+std::vector<Finding> all_findings(const TableInputs& inputs);
 
 }  // namespace launchgap

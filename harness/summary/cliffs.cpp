@@ -11,8 +11,8 @@
 
 #include "harness/core/metric.h"
 #include "harness/measure/benchmark.h"
-#include "harness/summary/algorithms.h"
 #include "harness/summary/case_rates.h"
+#include "harness/summary/selections.h"
 #include "harness/summary/session_findings.h"
 #include "harness/summary/table_makers.h"
 

@@ -1,9 +1,9 @@
-#include "harness/summary/pattern_model.h"
-
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
 #include <vector>
+
+#include "harness/summary/replayed_steps.h"
 
 namespace launchgap {
 namespace {

@@ -14,7 +14,6 @@
 #include "harness/stats/stats.h"
 #include "harness/summary/ceiling.h"
 #include "harness/summary/generations.h"
-#include "harness/summary/pattern_model.h"
 #include "harness/summary/published.h"
 
 namespace launchgap {

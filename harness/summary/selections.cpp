@@ -1,12 +1,17 @@
 #include "harness/summary/selections.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/core/text.h"
+#include "harness/core/trace_state.h"
+#include "harness/measure/benchmark.h"
 #include "harness/summary/session_findings.h"
 #include "harness/summary/table_makers.h"
 
@@ -205,6 +210,122 @@ Table selections_table() {
        {"others_times",
         "How many times as long those others take, on average; empty where there are none.",
         &SelectionCounts::others_times}});
+}
+
+Table choices_table() {
+  const auto of_choice = [](auto Choice::*field) {
+    return [field](const ChoiceInfo& info) { return info.record.*field; };
+  };
+  return make_table<ChoiceInfo>(
+      "choices.csv",
+      "way in which a library could compute a case, and run",
+      TableUse::session,
+      [](const TableInputs& from, const auto& put) {
+        for (const ChoiceInfo& info : from.session.choices) put(info);
+      },
+      {{"device_id", &ChoiceInfo::device},
+       {"arm", &ChoiceInfo::arm},
+       {"process_config", [](const ChoiceInfo& info) { return info.process_config.text(); }},
+       {"replicate", &ChoiceInfo::replicate},
+       {"case", of_choice(&Choice::case_name)},
+       {"by", "Who offers or selects it.", of_choice(&Choice::by)},
+       {"candidate", "Its place among what is offered, from 0.", of_choice(&Choice::candidate)},
+       {"algorithm", "The library's number or name of it.", of_choice(&Choice::algorithm)},
+       {"engine",
+        "The library's number of its engine, of all that it has; empty where it has none.",
+        of_choice(&Choice::engine)},
+       {"notes",
+        "What the library says of the engine, in words: what it does to numbers, and else.",
+        of_choice(&Choice::notes)},
+       {"tile", "The library's number of its tile.", of_choice(&Choice::tile)},
+       {"stages",
+        "The library's number of its stages in shared memory.",
+        of_choice(&Choice::stages)},
+       {"split",
+        "Into how many parts the sums are split, each for blocks of its own.",
+        of_choice(&Choice::split)},
+       {"waves",
+        "Waves of blocks that it takes on the device, as the library says.",
+        of_choice(&Choice::waves)},
+       {"workspace_bytes",
+        "Memory that it wants beside operands and result.",
+        of_choice(&Choice::workspace_bytes)},
+       {"median_ns", "Its time, by samples of its own.", of_choice(&Choice::median_ns)},
+       {"times", "How many of the process's selections had it first.", of_choice(&Choice::times)},
+       {"outcome",
+        "chosen, slower, wrong (its result; it is never chosen) or failed; selected: by the "
+        "library.",
+        of_choice(&Choice::outcome)},
+       {"reason", "Why it is wrong or failed.", of_choice(&Choice::reason)}});
+}
+
+namespace {
+
+/// More of one process than a product has, and names that fill a line: what is kept of them.
+constexpr std::size_t kMostListed = 4, kLongestName = 200;
+
+/// Launched by a library, with nothing else between them but the gate.
+bool is_work_of_library(const CaseName& name) {
+  for (const Benchmark& known : all_benchmarks()) {
+    if (known.name != name.benchmark) continue;
+    const TracedAs as = known.traced_as(name);
+    return as == TracedAs::work || as == TracedAs::gated_work;
+  }
+  return false;
+}
+
+std::string text_of_kernels(const std::vector<CountedKernels>& kernels) {
+  std::set<std::string> texts;
+  for (const CountedKernels& kernel : kernels) {
+    if (kernel.name.empty() || kernel.name.starts_with("launchgap")) continue;  // the gate
+    texts.insert(
+        fmt::format("{} {}", kernel.name.substr(0, kLongestName), fmt::join(kernel.grid, "x")));
+  }
+  if (texts.size() > kMostListed) texts.erase(std::next(texts.begin(), kMostListed), texts.end());
+  return fmt::to_string(fmt::join(texts, " + "));
+}
+
+/// By device, process configuration and case.
+using TracedCase = std::tuple<std::string, ProcessConfig, std::string>;
+
+std::map<TracedCase, std::set<std::string>> kernels_of_cases(const SessionData& session) {
+  std::map<TracedCase, std::set<std::string>> kernels;
+  for (const TraceInfo& trace : session.traces) {
+    const TraceRecord& record = trace.record;
+    if (record.of_run() || record.state != text_of(TraceState::ok) || !record.kernels) continue;
+    std::string text = text_of_kernels(*record.kernels);
+    if (!text.empty())
+      kernels[{trace.device, trace.process_config, *record.case_name}].insert(std::move(text));
+  }
+  return kernels;
+}
+
+}  // namespace
+
+std::map<CaseKey, std::set<std::string>> algorithms_of_cases(const SessionData& session) {
+  const auto kernels = kernels_of_cases(session);
+  std::map<CaseKey, std::set<std::string>> algorithms;
+  for (const auto& [key, data] : session.cases) {
+    std::set<std::string> known;
+    for (const auto& [replicate, algorithm] : data.algorithms) known.insert(algorithm);
+    if (known.empty() && is_work_of_library(key.name)) {
+      const auto traced = kernels.find({key.device, key.process_config, key.name.text()});
+      if (traced != kernels.end()) known = traced->second;
+    }
+    if (!known.empty()) algorithms[key] = std::move(known);
+  }
+  return algorithms;
+}
+
+std::optional<double> waves_of(std::string_view method) {
+  if (!method.starts_with("cuBLASLt ")) return std::nullopt;
+  const std::size_t end = method.find(" waves");
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::size_t before = method.rfind(' ', end - 1);
+  const std::string number(method.substr(before + 1, end - before - 1));
+  if (number.empty() || number.find_first_not_of("0123456789.") != std::string::npos)
+    return std::nullopt;
+  return std::strtod(number.c_str(), nullptr);
 }
 
 }  // namespace launchgap

@@ -1,9 +1,13 @@
-// Whether a library selects one algorithm for a case, or now this one and now that.
+// What a library computes a case with, and whether it selects one algorithm for it, or now this one
+// and now that.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/core/finding.h"
@@ -40,5 +44,17 @@ std::vector<SelectionCounts> selection_counts(const SessionData& session);
 
 /// One per device and call of which any two selections for a case differ.
 std::vector<Finding> selection_findings(const SessionData& session);
+
+// --- What a library computed each case with, night after night ---
+
+/// Of each case the different ones in its processes. Where a library does not tell (cuBLAS), they
+/// are the kernels of the same case in traced processes, by name and grid: "ampere_sgemm_128x64_tn
+/// 16x8x1", several of one process joined by " + ". A case of which neither is known has none.
+std::map<CaseKey, std::set<std::string>> algorithms_of_cases(const SessionData& session);
+
+/// How many waves of blocks a case takes on its device, as its method says: 2.1 of "cuBLASLt 13.1
+/// cublasLtMatmul, …, 2.10 waves, …". Absent where it names none, or where another library did the
+/// work.
+std::optional<double> waves_of(std::string_view method);
 
 }  // namespace launchgap

@@ -12,8 +12,6 @@
 
 #include "harness/core/text.h"
 #include "harness/summary/causes.h"
-#include "harness/summary/lateness.h"
-#include "harness/summary/ranked_job.h"
 #include "harness/summary/stragglers.h"
 
 namespace launchgap {

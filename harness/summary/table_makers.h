@@ -17,10 +17,8 @@ Table quantiles_table();
 Table sequence_table();
 Table telemetry_table();
 
-// choice_table.cpp: in which ways a library could compute a case
+// selections.cpp: in which ways a library could compute a case, and what its calls selected
 Table choices_table();
-
-// selections.cpp: what a library's calls selected
 Table selections_table();
 
 // equal_bits.cpp: whether results have the same bits
@@ -55,11 +53,9 @@ Table kernels_table();
 Table memory_table();
 Table traces_table();
 
-// merged_tables.cpp: sessions that were put together
+// fleet_tables.cpp: sessions that were put together, and many devices beside each other
 Table sessions_table();
 Table missing_table();
-
-// fleet_tables.cpp: many devices beside each other
 Table fleet_devices_table();
 Table fleet_metrics_table();
 Table fleet_values_table();
@@ -67,7 +63,7 @@ Table fleet_outliers_table();
 Table fleet_scores_table();
 Table fleet_failures_table();
 
-// timeline_tables.cpp: slow samples, and what happened around them
+// timelines.cpp: slow samples, and what happened around them
 Table slow_samples_table();
 Table timelines_table();
 
@@ -83,7 +79,7 @@ Table check_answers_table();
 Table verdicts_table();
 Table nights_table();
 
-// replay_tables.cpp: how allocators stood with recorded allocations
+// replay_answers.cpp: how allocators stood with recorded allocations
 Table replays_table();
 Table replay_answers_table();
 Table replay_moments_table();
@@ -92,7 +88,7 @@ Table replay_epochs_table();
 // case_rates.cpp: rates beside what the GPU can do at most
 Table ceilings_table();
 
-// published_tables.cpp: what others published of launches
+// published.cpp: what others published of launches
 Table published_table();
 Table fit_table();
 
@@ -107,16 +103,14 @@ Table gap_cases_table();
 Table gap_limits_table();
 Table gap_tuned_table();
 
-// blocking_table.cpp: which calls wait for the device
-Table blocking_table();
-
 // slow_causes.cpp: why samples are slow
 Table slow_causes_table();
 
 // run_factors.cpp: what differs between slow and fast runs
 Table run_factors_table();
 
-// interference.cpp: what makes launches slower
+// interference.cpp: what makes launches slower, and which calls wait for the device
+Table blocking_table();
 Table interference_table();
 
 // pattern_tables.cpp: replays of recorded steps

@@ -1,7 +1,6 @@
-#include "harness/summary/algorithms.h"
-
 #include <gmock/gmock.h>
 
+#include "harness/summary/selections.h"
 #include "tests/summary/made.h"
 
 namespace launchgap {

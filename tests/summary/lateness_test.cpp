@@ -1,10 +1,10 @@
-#include "harness/summary/lateness.h"
-
 #include <cmath>
 #include <functional>
 #include <random>
 
 #include <gmock/gmock.h>
+
+#include "harness/summary/stragglers.h"
 
 namespace launchgap {
 namespace {

@@ -1,6 +1,6 @@
-#include "harness/summary/pattern_model.h"
-
 #include <gmock/gmock.h>
+
+#include "harness/summary/replayed_steps.h"
 
 namespace launchgap {
 namespace {

@@ -1,10 +1,9 @@
-#include "harness/summary/ranked_job.h"
-
 #include <limits>
 
 #include <gmock/gmock.h>
 
 #include "harness/core/plan.h"
+#include "harness/summary/stragglers.h"
 #include "tests/device/a_device.h"
 
 namespace launchgap {

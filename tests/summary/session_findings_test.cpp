@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/summary/all_findings.h"
+#include "harness/summary/all_tables.h"
 #include "tests/device/a_device.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/made.h"

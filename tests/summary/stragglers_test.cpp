@@ -6,8 +6,6 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/summary/lateness.h"
-
 namespace launchgap {
 namespace {
 
