@@ -113,16 +113,10 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks,
 
 namespace {
 
-const RecordingRecord* recording_of(const SessionData& session, const JobInfo& job) {
-  const auto found = std::ranges::find_if(session.recordings, [&](const RecordingInfo& info) {
-    return info.device == job.device && info.replicate == job.replicate;
-  });
-  return found == session.recordings.end() ? nullptr : &found->record;
-}
-
 /// A process that has steps.
 struct Candidate {
   const JobInfo* job;
+  const RecordingInfo* info;
   const RecordingRecord* recording;
   const RunInfo* run;
 };
@@ -132,13 +126,16 @@ std::vector<Candidate> candidates(const SessionData& session, const auto& counts
   std::vector<Candidate> found;
   std::set<std::pair<std::string, std::optional<std::uint64_t>>> seen;
   for (const JobInfo& job : session.jobs) {
-    const RecordingRecord* const recording = recording_of(session, job);
-    const auto run = std::ranges::find_if(session.runs, [&](const RunInfo& info) {
-      return info.device == job.device && info.replicate == job.replicate && info.arm == kRecorded;
-    });
-    if (!recording || run == session.runs.end() || !counts(job.record)) continue;
-    if (seen.emplace(recording->file, recording->pid).second)
-      found.push_back({&job, recording, &*run});
+    const auto is_its_own = [&](const RunId& other) {
+      return other.device == job.device && other.replicate == job.replicate;
+    };
+    const auto info = std::ranges::find_if(session.recordings, is_its_own);
+    const auto run = std::ranges::find_if(
+        session.runs, [&](const RunInfo& one) { return is_its_own(one) && one.arm == kRecorded; });
+    if (info == session.recordings.end() || run == session.runs.end() || !counts(job.record))
+      continue;
+    if (seen.emplace(info->record.file, info->record.pid).second)
+      found.push_back({&job, &*info, &info->record, &*run});
   }
   std::ranges::stable_sort(found, {}, [](const Candidate& one) {
     return std::pair(one.recording->rank.value_or(0), one.recording->pid.value_or(0));
@@ -257,13 +254,6 @@ std::map<std::uint64_t, double> step_times(const std::vector<std::uint64_t>& num
   return times;
 }
 
-std::string candidate_name(const SessionData& session, const Candidate& one) {
-  const auto info = std::ranges::find_if(session.recordings, [&](const RecordingInfo& own) {
-    return own.device == one.job->device && own.replicate == one.job->replicate;
-  });
-  return RecordedProcess(session, *info).where();
-}
-
 /// A stretch of a row, or all of them, by its parts.
 PartTimes parts_of(const StretchParts& all, std::size_t stretch) {
   PartTimes times{};
@@ -301,7 +291,7 @@ RankedJob job_by_collectives(const SessionData& session) {
   for (std::size_t rank = 0; rank < found.size(); ++rank) {
     const JobRecord& own = found[rank].job->record;
     job.ranks.push_back(found[rank].job);
-    job.names.push_back(candidate_name(session, found[rank]));
+    job.names.push_back(RecordedProcess(session, *found[rank].info).where());
     job.length_ns = std::max(job.length_ns, static_cast<double>(own.extent_ns.value_or(0)));
     std::map<std::string, const CollectiveRecord*> by_name;
     for (const CollectiveRecord& collective : own.collectives)
@@ -345,7 +335,7 @@ RankedJob ranked_job(const SessionData& session) {
     if (have_collectives) whole.push_back(step_times(one.job->record.steps, lengths, {}));
     parts.push_back(parts_of_steps(one.job->record));
     job.ranks.push_back(one.job);
-    job.names.push_back(candidate_name(session, one));
+    job.names.push_back(RecordedProcess(session, *one.info).where());
   }
   job.times.resize(found.size());
   job.whole.resize(whole.size());
@@ -383,7 +373,7 @@ RankDoubts rank_doubts(const SessionData& session) {
       all, [](const Candidate& one) { return !one.job->record.collectives.empty(); });
   if (all.size() < 2 || !(ranked || talk)) return doubts;
   for (const Candidate& one : all) {
-    doubts.names.push_back(candidate_name(session, one));
+    doubts.names.push_back(RecordedProcess(session, *one.info).where());
     doubts.steps.push_back(one.job->record.steps.size());
     doubts.collectives.push_back(count(one.job->record.collectives));
   }
