@@ -61,7 +61,6 @@ constexpr std::string_view kKind = "The name that devices of its kind share.";
 }  // namespace
 
 Table fleet_devices_table() {
-  using Row = const FleetDeviceRow&;
   return make_table<FleetDeviceRow>(
       "fleet_devices.csv",
       "device of sessions that were put together",
@@ -70,7 +69,7 @@ Table fleet_devices_table() {
       {{"node", &FleetDeviceRow::node},
        {"device_id", &FleetDeviceRow::device},
        {"kind", kKind, &FleetDeviceRow::kind},
-       {"backend", "cuda: a GPU through the CUDA driver; host: the CPU.", &FleetDeviceRow::backend},
+       {"backend", &FleetDeviceRow::backend},
        {"pci_bus_id", "Where it is on the PCI bus.", &FleetDeviceRow::pci_bus_id},
        {"slot",
         "On its node: GPUs in the order of PCI addresses, from 0, then the host.",
@@ -99,7 +98,7 @@ Table fleet_devices_table() {
         &FleetDeviceRow::individual_score},
        {"place",
         "Among the devices that stand out: 1 is the worst; else empty.",
-        [](Row row) { return row.place; }},
+        &FleetDeviceRow::place},
        {"evidence", "By what it stands out.", &FleetDeviceRow::evidence},
        {"simulated",
         "Whether it is one of the fake CUDA libraries of the tests.",

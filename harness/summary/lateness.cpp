@@ -213,10 +213,9 @@ Lateness lateness_of(const RankedJob& job, std::string_view kind) {
 
 namespace {
 
-struct RankRow {
+struct RankRow : RankLateness {
   std::string device, name, compared;
   int replicate = 0;
-  RankLateness own;
   double moving_ns = 0;
   bool waits_are_known = false;
   std::optional<double> took_ns, ideal_ns, without_ns;
@@ -235,7 +234,7 @@ void add_rows(const RankedJob& job,
     row.replicate = job.ranks[rank]->replicate;
     row.name = job.names[rank];
     row.compared = compared;
-    row.own = lateness.ranks[rank];
+    static_cast<RankLateness&>(row) = lateness.ranks[rank];
     row.moving_ns = lateness.moving_ns;
     row.waits_are_known = !job.kinds.empty() || !job.whole.empty();
     if (!lateness.cost) continue;
@@ -258,14 +257,14 @@ std::vector<RankRow> rank_rows(const SessionData& session) {
 }
 
 std::string_view reason_of(const RankRow& row) {
-  if (!row.own.late) return {};
-  return row.own.reason ? name_of(*row.own.reason) : "not told";
+  if (!row.late) return {};
+  return row.reason ? name_of(*row.reason) : "not told";
 }
 
 auto longer(StretchPart part) {
   return [part](const RankRow& row) {
-    return row.own.explained > 0 ? std::optional(row.own.longer[static_cast<std::size_t>(part)])
-                                 : std::nullopt;
+    return row.explained > 0 ? std::optional(row.longer[static_cast<std::size_t>(part)])
+                             : std::nullopt;
   };
 }
 
@@ -285,28 +284,23 @@ Table ranks_table() {
         "What is matched: steps, by number; collectives: the i-th kernels of each of NCCL's names; "
         "or the name of the kernel, where there are several.",
         &RankRow::compared},
-       {"matched", "How many all ranks have.", [](Row row) { return row.own.matched; }},
+       {"matched", "How many all ranks have.", &RankRow::matched},
        {"times_last",
         "To how many of them this rank comes last: its kernel is the shortest, or its own time in "
         "the step the longest.",
-        [](Row row) { return row.own.times_last; }},
-       {"chance",
-        "That any rank comes last so often where all are alike.",
-        [](Row row) { return row.own.chance; },
-        "1"},
+        &RankRow::times_last},
+       {"chance", "That any rank comes last so often where all are alike.", &RankRow::chance, "1"},
        {"beyond_chance",
         "Whether that is 0.01 or less.",
-        [](Row row) { return row.own.chance <= kCertainRank; }},
+        [](Row row) { return row.chance <= kCertainRank; }},
        {"late_ns",
         "How long the most patient of the others waits for it, all together: the longest kernel "
         "less the shortest; of steps the longest own time less the shortest.",
-        [](Row row) { return row.own.late_ns; }},
-       {"most_late_ns", "The most in one.", [](Row row) { return row.own.most_ns; }},
+        &RankRow::late_ns},
+       {"most_late_ns", "The most in one.", &RankRow::most_ns},
        {"waiting_ns",
         "What this rank waits itself: its collectives, less the shortest of the ranks' kernels.",
-        [](Row row) {
-          return row.waits_are_known ? std::optional(row.own.waiting_ns) : std::nullopt;
-        }},
+        [](Row row) { return row.waits_are_known ? std::optional(row.waiting_ns) : std::nullopt; }},
        {"moving_ns",
         "What the collectives take to move data: the shortest of the ranks' kernels of each.",
         [](Row row) { return row.waits_are_known ? std::optional(row.moving_ns) : std::nullopt; }},
@@ -318,18 +312,14 @@ Table ranks_table() {
         reason_of},
        {"reason_share",
         "The part's share of what the rank is late by.",
-        [](Row row) {
-          return row.own.reason ? std::optional(row.own.reason->share) : std::nullopt;
-        }},
+        [](Row row) { return row.reason ? std::optional(row.reason->share) : std::nullopt; }},
        {"explained",
         "Of those to which it comes last, of how many it is known what its GPU did before.",
-        [](Row row) { return row.own.explained; }},
+        &RankRow::explained},
        {"longer_ns",
         "By how much its own time is longer in these than the others' median; the columns that "
         "follow are the same of each part.",
-        [](Row row) {
-          return row.own.explained > 0 ? std::optional(row.own.longer_ns) : std::nullopt;
-        }},
+        [](Row row) { return row.explained > 0 ? std::optional(row.longer_ns) : std::nullopt; }},
        {"longer_kernels_ns", "Kernels that are no collectives.", longer(StretchPart::kernels)},
        {"longer_copies_ns", "Copies and fills alone, without input.", longer(StretchPart::copies)},
        {"longer_input_ns",

@@ -181,7 +181,6 @@ Table recordings_table() {
 }
 
 Table record_costs_table() {
-  using Row = const RecordingCost&;
   return make_table<RecordingCost>(
       "recording_costs.csv",
       "level of recording whose cost was measured",
@@ -209,7 +208,7 @@ Table record_costs_table() {
         "program waits for the GPU anyway; empty where several threads call at once.",
         &RecordingCost::call_ns},
        {"call_low_ns", "The lower end of its 95 % interval.", &RecordingCost::call_low_ns},
-       {"call_high_ns", "The upper end.", [](Row row) { return row.call_high_ns; }}});
+       {"call_high_ns", "The upper end.", &RecordingCost::call_high_ns}});
 }
 
 namespace {

@@ -10,25 +10,23 @@
 namespace launchgap {
 namespace {
 
-struct DeviceRow {
+struct DeviceRow : DeviceFacts {
   const SessionData& session;
-  const DeviceFacts& device;
 
   Release released() const {
-    return is_gpu(device) ? release_of(device).value_or(Release()) : Release();
+    return is_gpu(*this) ? release_of(*this).value_or(Release()) : Release();
   }
 };
 
-struct RunRow {
+struct RunRow : RunInfo {
   const SessionData& session;
-  const RunInfo& run;
 };
 
 /// "cuBLAS 13.1.0 (/path); cuDNN 9.19.0 (/path)".
 std::string libraries_text(const DeviceRow& row) {
   std::vector<std::string> texts;
   for (const RunInfo& run : row.session.runs) {
-    if (run.device != row.device.uuid) continue;
+    if (run.device != row.uuid) continue;
     for (const LoadedLibrary& library : run.libraries) {
       std::string text = fmt::format("{} {}", library.name, library.version);
       // Where others have measured, nobody tells it.
@@ -73,22 +71,14 @@ Table devices_table() {
       "selected device",
       TableUse::session,
       [](const TableInputs& from, const auto& put) {
-        for (const DeviceFacts& device : from.session.devices) put({from.session, device});
+        for (const DeviceFacts& device : from.session.devices) put({device, from.session});
       },
-      {{"node", [](Row row) { return row.session.node_of(row.device.uuid); }},
-       {"device_id", [](Row row) { return row.device.uuid; }},
-       {"device_index",
-        "In the driver's order; 0 for the host.",
-        [](Row row) { return row.device.index; }},
-       {"device_name",
-        "The device's name, as it gives it.",
-        [](Row row) { return row.device.name; }},
-       {"backend",
-        "cuda: a GPU through the CUDA driver; host: the CPU.",
-        [](Row row) { return row.device.backend; }},
-       {"compute_capability",
-        "The GPU's generation, as CUDA numbers it.",
-        [](Row row) { return row.device.compute_capability; }},
+      {{"node", [](Row row) { return row.session.node_of(row.uuid); }},
+       {"device_id", &DeviceRow::uuid},
+       {"device_index", "In the driver's order; 0 for the host.", &DeviceRow::index},
+       {"device_name", &DeviceRow::name},
+       {"backend", &DeviceRow::backend},
+       {"compute_capability", &DeviceRow::compute_capability},
        {"released",
         "Year and month of its release, by its name or else by its compute capability; empty: "
         "neither tells.",
@@ -96,41 +86,26 @@ Table devices_table() {
        {"release_known",
         "Whether its name tells it.",
         [](Row row) { return row.released().by_name; }},
-       {"uuid", "The same as device_id.", [](Row row) { return row.device.uuid; }},
-       {"pci_bus_id", "Where it is on the PCI bus.", [](Row row) { return row.device.pci_bus_id; }},
-       {"memory_bytes", "Its memory.", [](Row row) { return row.device.memory_bytes; }},
+       {"uuid", "The same as device_id.", &DeviceRow::uuid},
+       {"pci_bus_id", "Where it is on the PCI bus.", &DeviceRow::pci_bus_id},
+       {"memory_bytes", "Its memory.", &DeviceRow::memory_bytes},
        {"multiprocessors",
         "SMs; of the host the CPUs that the process may use.",
-        [](Row row) { return row.device.multiprocessors; }},
-       {"clock_mhz",
-        "The highest clock, not the one that was running.",
-        [](Row row) { return row.device.clock_mhz; }},
-       {"memory_clock_mhz",
-        "The highest clock of its memory.",
-        [](Row row) { return row.device.memory_clock_mhz; }},
-       {"memory_bus_bits",
-        "Width of its memory's bus.",
-        [](Row row) { return row.device.memory_bus_bits; },
-        "bit"},
-       {"l2_bytes",
-        "Its last level of cache; of the host L3.",
-        [](Row row) { return row.device.last_level_cache_bytes; }},
-       {"driver_version",
-        "The CUDA version that the driver serves.",
-        [](Row row) { return row.device.driver_version; }},
+        &DeviceRow::multiprocessors},
+       {"clock_mhz", "The highest clock, not the one that was running.", &DeviceRow::clock_mhz},
+       {"memory_clock_mhz", "The highest clock of its memory.", &DeviceRow::memory_clock_mhz},
+       {"memory_bus_bits", "Width of its memory's bus.", &DeviceRow::memory_bus_bits, "bit"},
+       {"l2_bytes", "Its last level of cache; of the host L3.", &DeviceRow::last_level_cache_bytes},
+       {"driver_version", "The CUDA version that the driver serves.", &DeviceRow::driver_version},
        {"libraries",
         "Name, version and path of what was loaded, separated by `; `.",
         libraries_text},
        {"host_cpu",
         "The model of the machine's CPU.",
         [](Row row) { return row.session.host.cpu_model; }},
-       {"usable",
-        "Whether anything can be launched on it.",
-        [](Row row) { return row.device.usable; }},
-       {"reason", "Why not.", [](Row row) { return row.device.reason; }},
-       {"simulated", "Whether it ran on the fake CUDA libraries of the tests.", [](Row row) {
-          return row.device.simulated;
-        }}});
+       {"usable", "Whether anything can be launched on it.", &DeviceRow::usable},
+       {"reason", "Why not.", &DeviceRow::reason},
+       {"simulated", &DeviceRow::simulated}});
 }
 
 Table runs_table() {
@@ -140,68 +115,57 @@ Table runs_table() {
       "records file",
       TableUse::session,
       [](const TableInputs& from, const auto& put) {
-        for (const RunInfo& run : from.session.runs) put({from.session, run});
+        for (const RunInfo& run : from.session.runs) put({run, from.session});
       },
-      {{"node", [](Row row) { return row.run.node; }},
-       {"device_id", [](Row row) { return row.run.device; }},
+      {{"node", &RunRow::node},
+       {"device_id", &RunRow::device},
        {"device_name",
-        "The device's name, as it gives it.",
         [](Row row) {
-          const DeviceFacts* const device = row.session.device(row.run.device);
+          const DeviceFacts* const device = row.session.device(row.device);
           return device ? device->name : std::string();
         }},
-       {"replicate", [](Row row) { return row.run.replicate; }},
-       {"arm", [](Row row) { return row.run.arm; }},
-       {"process_config", [](Row row) { return row.run.process_config.text(); }},
-       {"attempt",
-        "Which process of its run: 0, and one more each time one crashed, hung or lost its device.",
-        [](Row row) { return row.run.attempt; }},
-       {"status",
-        "ok, failed, stopped, or incomplete: it has no end.",
-        [](Row row) { return row.run.status; }},
-       {"reason", "Why the status is not ok.", [](Row row) { return row.run.reason; }},
-       {"begin_utc", "When it began.", [](Row row) { return row.run.begin_utc; }},
-       {"duration_s", "How long it took.", [](Row row) { return row.run.duration_s; }, "s"},
-       {"pid", "The process.", [](Row row) { return row.run.pid; }},
-       {"cpus", "CPUs of the launching thread.", [](Row row) { return row.run.cpus; }},
+       {"replicate", &RunRow::replicate},
+       {"arm", &RunRow::arm},
+       {"process_config", [](Row row) { return row.process_config.text(); }},
+       {"attempt", &RunRow::attempt},
+       {"status", "ok, failed, stopped, or incomplete: it has no end.", &RunRow::status},
+       {"reason", "Why the status is not ok.", &RunRow::reason},
+       {"begin_utc", "When it began.", &RunRow::begin_utc},
+       {"duration_s", "How long it took.", &RunRow::duration_s, "s"},
+       {"pid", "The process.", &RunRow::pid},
+       {"cpus", "CPUs of the launching thread.", &RunRow::cpus},
        {"side_by_side",
         "How many runs may have been going on at once; 1: alone.",
-        [](Row row) { return row.run.side_by_side; }},
-       {"cases_ok", "Cases that are ok.", [](Row row) { return row.run.cases_ok; }},
-       {"cases_failed",
-        "Cases that are neither ok nor unsupported.",
-        [](Row row) { return row.run.cases_failed; }},
+        &RunRow::side_by_side},
+       {"cases_ok", "Cases that are ok.", &RunRow::cases_ok},
+       {"cases_failed", "Cases that are neither ok nor unsupported.", &RunRow::cases_failed},
        {"kernel_form",
         "native: machine code of the build; portable: PTX; host.",
-        [](Row row) { return row.run.kernel_form; }},
-       {"jit",
-        "Whether the driver compiled the kernels when they were loaded.",
-        [](Row row) { return row.run.jit; }},
-       {"records_file", "Its records.", [](Row row) { return row.run.file; }},
-       {"simulated",
-        "Whether it ran on the fake CUDA libraries of the tests.",
-        [](Row row) { return row.run.simulated; }},
+        &RunRow::kernel_form},
+       {"jit", "Whether the driver compiled the kernels when they were loaded.", &RunRow::jit},
+       {"records_file", "Its records.", &RunRow::file},
+       {"simulated", &RunRow::simulated},
        {"begin_ns",
         "When it began, on the machine's monotonic clock: the order of runs.",
-        [](Row row) { return row.run.begin_ns; }},
+        &RunRow::begin_ns},
        {"fingerprint",
         "What should be equal for results to be comparable, as JSON.",
-        [](Row row) { return text_of_json(row.run.fingerprint); }},
+        [](Row row) { return text_of_json(row.fingerprint); }},
        {"trace_state",
         "`off` in plain runs, `ok`, or why the run is not traced.",
-        [](Row row) { return row.run.trace_state; }},
+        &RunRow::trace_state},
        {"measured_under_tool",
         "The profiler or debugger that the process ran under.",
-        [](Row row) { return row.run.measured_under_tool; }},
+        &RunRow::measured_under_tool},
        {"other_processes",
         "Most other processes that computed on the GPU at once.",
-        [](Row row) { return row.run.other_processes; }},
+        &RunRow::other_processes},
        {"telemetry_missing",
         "What the system does not count for the launching CPU, and why, separated by `; `: no "
         "slow block can be blamed on it.",
         [](Row row) {
           std::vector<std::string> lines;
-          for (const auto& [key, why] : row.run.telemetry_missing)
+          for (const auto& [key, why] : row.telemetry_missing)
             lines.push_back(fmt::format("{}: {}", key, why));
           return fmt::format("{}", fmt::join(lines, "; "));
         }},
@@ -209,18 +173,16 @@ Table runs_table() {
         "How much less of a GPU's memory was free after the last case than before the first: "
         "what the driver and libraries keep is in it, and what other processes took. Empty where "
         "a process is one sample, and for the host.",
-        [](Row row) { return row.run.memory_kept_bytes; }},
+        &RunRow::memory_kept_bytes},
        {"memory_kept_by",
         "The case during which most of it went. It is the device's memory: what other processes "
         "took meanwhile is in it.",
-        [](Row row) { return row.run.memory_kept_by; }},
-       {"steady",
-        "Whether calls and clocks were steady when measuring began.",
-        [](Row row) { return row.run.steady; }},
+        &RunRow::memory_kept_by},
+       {"steady", "Whether calls and clocks were steady when measuring began.", &RunRow::steady},
        {"restless_cases",
         "Cases that began while launches were slower than at the end of the warm-up, and not "
         "steady.",
-        [](Row row) { return row.run.restless_cases.size(); }}});
+        [](Row row) { return row.restless_cases.size(); }}});
 }
 
 Table summary_table() {
@@ -236,15 +198,9 @@ Table summary_table() {
       },
       {{"node", [](Row row) { return row.session->host.node; }},
        {"device_id", [](Row row) { return row.key.device; }},
-       {"device_name",
-        "The device's name, as it gives it.",
-        [](Row row) { return device_of(row).name; }},
-       {"backend",
-        "cuda: a GPU through the CUDA driver; host: the CPU.",
-        [](Row row) { return device_of(row).backend; }},
-       {"compute_capability",
-        "The GPU's generation, as CUDA numbers it.",
-        [](Row row) { return device_of(row).compute_capability; }},
+       {"device_name", [](Row row) { return device_of(row).name; }},
+       {"backend", [](Row row) { return device_of(row).backend; }},
+       {"compute_capability", [](Row row) { return device_of(row).compute_capability; }},
        {"arm", [](Row row) { return row.key.arm; }},
        {"process_config", [](Row row) { return row.key.process_config.text(); }},
        {"benchmark", "The workload.", [](Row row) { return row.key.name.benchmark; }},
@@ -328,7 +284,7 @@ Table summary_table() {
           return arm == kRecorded || arm == kPublished ? std::string_view(arm)
                                                        : metric_of(row).source;
         }},
-       {"simulated", "Whether it ran on the fake CUDA libraries of the tests.", is_simulated},
+       {"simulated", is_simulated},
        {"method", "What did the work: library, call, algorithm.", &SummaryRow::method},
        {"within_run_cv_lo",
         "Lower end of the 95 % interval of within_run_cv.",

@@ -56,6 +56,12 @@ constexpr std::string_view meaning_of_key(std::string_view key) {
   constexpr std::pair<std::string_view, std::string_view> kAll[] = {
       {"node", "The machine's name."},
       {"device_id", "The device's UUID."},
+      {"device_name", "The device's name, as it gives it."},
+      {"backend", "cuda: a GPU through the CUDA driver; host: the CPU."},
+      {"compute_capability", "The GPU's generation, as CUDA numbers it."},
+      {"attempt",
+       "Which process of its run: 0, and one more each time one crashed, hung or lost its device."},
+      {"simulated", "Whether it ran on the fake CUDA libraries of the tests."},
       {"arm",
        "plain: nothing traces the process, these numbers are the headline; traced: its activity is "
        "recorded, by CUPTI or the host device itself; recorded: somebody else recorded it; "
