@@ -6,7 +6,7 @@
 
 #include "harness/core/text.h"
 #include "harness/doctor/doctor.h"
-#include "harness/gap/gap_parts.h"
+#include "harness/gap/gap.h"
 #include "harness/gap/shared_cases.h"
 #include "harness/summary/ceiling.h"
 

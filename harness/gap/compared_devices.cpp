@@ -11,7 +11,7 @@
 #include "harness/core/plan.h"
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
-#include "harness/gap/gap_parts.h"
+#include "harness/gap/gap.h"
 #include "harness/gap/shared_cases.h"
 #include "harness/rules/ratio.h"
 #include "harness/summary/recorded_process.h"

@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/gap/gap_parts.h"
-
 namespace launchgap::gap {
 namespace {
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/text.h"
-#include "harness/gap/gap_parts.h"
+#include "harness/gap/gap.h"
 #include "harness/summary/ceiling.h"
 
 namespace launchgap::gap {

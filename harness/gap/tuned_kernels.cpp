@@ -11,7 +11,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/text.h"
-#include "harness/gap/gap_parts.h"
+#include "harness/gap/gap.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/generations.h"
 

@@ -4,6 +4,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
+#include "harness/run/message.h"
 
 namespace launchgap {
 
@@ -26,6 +27,18 @@ std::string run_name(const job::Run& job) {
 std::uint64_t first_sample_key(std::string_view run_name, std::string_view case_name) {
   constexpr int kDropped = 33, kSampleBits = 32;
   return derive_seed(0, fmt::format("{}/{}", run_name, case_name)) >> kDropped << kSampleBits;
+}
+
+Json to_json(const Message& message) {
+  return tagged_to_json("message", message);
+}
+
+std::optional<Message> message_from_json(const Json& json) {
+  try {
+    return tagged_from_json<Message>("message", json);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace launchgap

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "harness/gap/gap_parts.h"
+#include "harness/gap/gap.h"
 #include "tests/gap/two_gpus.h"
 
 namespace launchgap::gap {
