@@ -19,8 +19,6 @@
 #include "harness/core/stop.h"
 #include "harness/core/system_files.h"
 
-extern char** environ;
-
 namespace launchgap {
 namespace {
 
@@ -34,11 +32,9 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 pid_t start(const ProgramRequest& request) {
   std::vector<std::string> arguments = request.arguments, variables;
-  for (const auto& [name, value] : request.environment) variables.push_back(name + "=" + value);
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string text = *variable;
-    if (!request.environment.contains(text.substr(0, text.find('=')))) variables.push_back(text);
-  }
+  std::map<std::string, std::string> environment = request.environment;
+  environment.merge(own_environment());
+  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
   const std::vector<char*> argv = pointers(arguments), envp = pointers(variables);
   const pid_t parent = getpid();
   const std::string printed = request.printed.string();

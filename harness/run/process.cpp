@@ -18,8 +18,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
-
-extern char** environ;
+#include "harness/core/system_files.h"
 
 namespace launchgap {
 namespace {
@@ -109,12 +108,10 @@ WorkerProcess::WorkerProcess(const Json& job,
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 
+  std::map<std::string, std::string> all = environment;
+  all.merge(own_environment());
   std::vector<std::string> variables;
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string text = *variable;
-    if (!environment.contains(text.substr(0, text.find('=')))) variables.push_back(text);
-  }
-  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  for (const auto& [name, value] : all) variables.push_back(name + "=" + value);
   std::vector<char*> envp;
   for (std::string& variable : variables) envp.push_back(variable.data());
   envp.push_back(nullptr);
