@@ -96,16 +96,8 @@ class Check {
     const rules::NightJudgement judged =
         rules::judge_night(earlier, night, metric(figures.key.metric).direction, least_step);
     rules::remember(judged, night);
-    result.verdict = judged.verdict;
-    result.reason = judged.reason;
-    result.baseline = judged.baseline;
-    result.baseline_p99 = judged.baseline_p99;
-    result.compared_with = judged.compared_with;
-    result.change = judged.change;
-    result.z = judged.z;
+    static_cast<rules::Judgement&>(result) = judged;
     result.hits = judged.hits_in_a_row;
-    result.steadiness = judged.steadiness;
-    result.steadiness_reason = judged.steadiness_reason;
     const bool is_tail =
         judged.spread_hits[static_cast<std::size_t>(rules::SpreadFigure::tail)] > 0 &&
         metric(figures.key.metric).direction == Direction::lower_is_better;

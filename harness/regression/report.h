@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/core/errors.h"
-#include "harness/core/verdict.h"
+#include "harness/rules/spread.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/session_data.h"
 
@@ -37,26 +37,19 @@ struct MeasuredPower {
   std::optional<double> erratic_rate;  // how often it calls erratic what is not
 };
 
-struct Result {
+/// Of several runs or pairs `change` is by the means of logarithms; `z` is of check alone.
+struct Result : rules::Judgement {
   SeriesKey key;
   std::string node, device_name;
-  Verdict verdict = Verdict::same;
-  std::string reason;                     // in words, without a full stop; empty if all is said
-  std::optional<double> value, baseline;  // of the new and of the old, in the metric's unit
-  std::size_t runs = 0;                   // processes behind `value`
-  std::size_t compared_with = 0;          // pairs, runs or sessions behind `baseline`
-  std::optional<double>
-      change;  // as `value` to `baseline`; of several runs or pairs by the means of logarithms
+  std::optional<double> value;              // of the new, in the metric's unit
+  std::size_t runs = 0;                     // processes behind `value`
   std::optional<stats::Interval> interval;  // of `change`, 99 %
-  std::optional<double> z;        // distance in robust standard deviations, of check alone
-  std::optional<double> minimum;  // the smallest change that counts
-  int hits = 0;                   // sessions in a row, this one too, that were slower (or faster)
-  Steadiness steadiness = Steadiness::same;
-  std::string steadiness_reason;       // "within-run CV 2.1 times as large"
-  std::vector<KeyChange> changed;      // of the fingerprint, since what it is compared with
+  std::optional<double> minimum;            // the smallest change that counts
+  int hits = 0;                    // sessions in a row, this one too, that were slower (or faster)
+  std::vector<KeyChange> changed;  // of the fingerprint, since what it is compared with
   std::optional<KeyChange> algorithm;  // by which the case is computed, likewise
   std::optional<MeasuredPower> power;
-  std::optional<double> p99, baseline_p99;
+  std::optional<double> p99;
   std::optional<double> tail;  // p99 / baseline_p99, where the p99 is beyond the usual limit
 
   /// Whether it was compared, and so may be a false alarm.

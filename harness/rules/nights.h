@@ -51,25 +51,17 @@ inline constexpr std::size_t kNightsOfCreep = 7;
 inline constexpr double kLeastCreep = 0.05;
 inline constexpr std::int64_t kNightApartS = std::int64_t{6} * 3600;
 
-struct NightJudgement {
-  Verdict verdict = Verdict::same;
-  std::string reason;
-  std::size_t compared_with = 0;       // sessions
-  std::optional<double> baseline;      // what it was compared with, in the metric's unit
-  std::optional<double> baseline_p99;  // median of the sessions' p99
-  std::optional<double> change;        // value / baseline - 1
-  std::optional<double> z;             // positive: slower
-  double low = 0, high = 0;            // between which a value is no hit; with a baseline only
-  int hit = 0;                         // 1: beyond the limits and slower, -1: and faster
-  int hits_in_a_row = 0;               // this one counts
+/// Compared with sessions; `baseline_p99` is the median of their p99.
+struct NightJudgement : Judgement {
+  double low = 0, high = 0;  // between which a value is no hit; with a baseline only
+  int hit = 0;               // 1: beyond the limits and slower, -1: and faster
+  int hits_in_a_row = 0;     // this one counts
   /// When the first session began that is beyond the limits as this one is, with fewer than three
   /// in a row between them that are not; this one's own time without a hit. Absent for creep, which
   /// has no beginning, and without a baseline.
   std::optional<std::int64_t> since_s;
   std::int64_t level_since_s = 0;  // when the session's level began; 0: with the first one
   std::optional<double> anchor;    // what the level began with, in the metric's unit
-  Steadiness steadiness = Steadiness::same;
-  std::string steadiness_reason;
   SpreadHits spread_hits = {};
 };
 

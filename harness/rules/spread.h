@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,19 @@ namespace launchgap::rules {
 enum class SpreadFigure { within_run_cv, between_run_cv, tail, modes };
 inline constexpr std::size_t kSpreadFigures = 4;
 std::string_view name_of(SpreadFigure figure);
+
+/// What is said of a metric, in the metric's unit, whatever it is compared with.
+struct Judgement {
+  Verdict verdict = Verdict::same;
+  std::string reason;              // in words, without a full stop; empty if all is said
+  std::size_t compared_with = 0;   // pairs, runs or sessions behind `baseline`
+  std::optional<double> baseline;  // what it was compared with
+  std::optional<double> baseline_p99;
+  std::optional<double> change;  // as the value to `baseline`, less 1
+  std::optional<double> z;       // distance in robust standard deviations; positive: slower
+  Steadiness steadiness = Steadiness::same;
+  std::string steadiness_reason;  // "within-run CV 2.1 times as large"
+};
 
 struct SpreadVerdict {
   Steadiness steadiness = Steadiness::same;
