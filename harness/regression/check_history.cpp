@@ -91,8 +91,9 @@ class Check {
                rules::Night& night,
                Result& result) {
     const std::set<std::int64_t>& comparable = comparable_with(figures.fingerprint);
-    const Before before = nights_before(figures.key, comparable);
-    const std::vector<rules::Night>& earlier = before.nights;
+    const std::vector<KeptPoint> before = points_before(figures.key, comparable);
+    std::vector<rules::Night> earlier;
+    for (const KeptPoint& point : before) earlier.push_back(point.night);
     const rules::NightJudgement judged =
         rules::judge_night(earlier, night, metric(figures.key.metric).direction, least_step);
     rules::remember(judged, night);
@@ -132,16 +133,10 @@ class Check {
     return entry->second;
   }
 
-  /// What comparable sessions before said of a metric.
-  struct Before {
-    std::vector<rules::Night>
-        nights;  // valid ones in order of time, as what people accepted leaves them
-    // Theirs.
-    std::vector<std::int64_t> fingerprints;
-    std::vector<Algorithms> algorithms;
-  };
-
-  Before nights_before(const SeriesKey& key, const std::set<std::int64_t>& fingerprints) const {
+  /// What comparable sessions before said of a metric: valid ones in order of time, as what people
+  /// accepted leaves them.
+  std::vector<KeptPoint> points_before(const SeriesKey& key,
+                                       const std::set<std::int64_t>& fingerprints) const {
     const AcceptedLevel* const level = accepted_level(accepted_, key, begin_s_);
     std::size_t counted = 0;
     std::int64_t fingerprint = -1;
@@ -157,28 +152,25 @@ class Check {
       counted += *row == 0 && !point.night.confirmed;
       return counted >= rules::kMostNights || (level && point.night.begin_s < level->since_s);
     };
-    Before before;
-    for (const KeptPoint& point : history_.before(key, fingerprints, begin_s_, enough)) {
-      if (!can_be_compared_with(point) || (level && point.night.begin_s < level->since_s)) continue;
-      before.nights.push_back(point.night);
-      before.fingerprints.push_back(point.fingerprint);
-      before.algorithms.push_back(point.algorithms);
-      if (level) level->apply_to(before.nights.back());
+    std::vector<KeptPoint> before = history_.before(key, fingerprints, begin_s_, enough);
+    std::erase_if(before, [&](const KeptPoint& point) {
+      return !can_be_compared_with(point) || (level && point.night.begin_s < level->since_s);
+    });
+    for (KeptPoint& point : before) {
+      if (level) level->apply_to(point.night);
     }
-    std::ranges::reverse(before.nights);
-    std::ranges::reverse(before.fingerprints);
-    std::ranges::reverse(before.algorithms);
+    std::ranges::reverse(before);
     return before;
   }
 
   /// Which keys changed with the session with which it became what it is now: one before, or this
   /// one. What changed earlier or later explains nothing.
   std::vector<KeyChange> changed_with(std::size_t first,
-                                      const Before& before,
+                                      const std::vector<KeptPoint>& before,
                                       const Fingerprint& now) const {
     if (first == 0) return {};
     const auto fingerprint = [&](std::size_t i) -> const Fingerprint& {
-      return i < before.nights.size() ? history_.fingerprint(before.fingerprints[i]) : now;
+      return i < before.size() ? history_.fingerprint(before[i].fingerprint) : now;
     };
     return told_once(differences(fingerprint(first - 1), fingerprint(first)));
   }
@@ -186,15 +178,15 @@ class Check {
   /// The algorithm that came with that session; of what is no slower and no faster any that is
   /// another than usual.
   static std::optional<KeyChange> algorithm_with(std::size_t first,
-                                                 const Before& before,
+                                                 const std::vector<KeptPoint>& before,
                                                  const Algorithms& now,
                                                  bool must_coincide) {
-    const Algorithms& own = first < before.nights.size() ? before.algorithms[first] : now;
+    const Algorithms& own = first < before.size() ? before[first].algorithms : now;
     EarlierAlgorithms usual, last;
     for (std::size_t i = first; i-- > 0;) {
-      if (before.nights[i].hit > 0) continue;
-      usual.add(before.algorithms[i]);
-      if (last.empty()) last.add(before.algorithms[i]);
+      if (before[i].night.hit > 0) continue;
+      usual.add(before[i].algorithms);
+      if (last.empty()) last.add(before[i].algorithms);
     }
     if (must_coincide && !last.change_to(own)) return std::nullopt;
     return usual.change_to(own);

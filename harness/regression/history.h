@@ -106,27 +106,26 @@ enum class Day { begin, end };
 /// A time, or a day's begin or end. Throws UsageError.
 std::int64_t parse_time(const std::string& text, Day day = Day::begin);
 
-/// What is kept of a metric in a session.
-struct Point {
-  SeriesKey key;
+/// What a session says of a metric.
+struct SaidOfMetric {
   rules::Night night;
   std::size_t runs = 0;
   std::string invalid;  // why it does not count; else empty
   Verdict verdict = Verdict::same;
+  Algorithms algorithms;
+};
+
+/// What is kept of a metric in a session.
+struct Point : SaidOfMetric {
+  SeriesKey key;
   Fingerprint fingerprint;
-  std::set<std::string> algorithms;
   double least_step = 0;  // the smallest change that counts beside 3 %; is not kept
 };
 
 /// A point that was kept.
-struct KeptPoint {
+struct KeptPoint : SaidOfMetric {
   std::string session_id;
   std::int64_t fingerprint = 0;  // its number
-  rules::Night night;
-  std::size_t runs = 0;
-  std::string invalid;
-  Verdict verdict = Verdict::same;
-  std::set<std::string> algorithms;
 };
 
 /// Whether it is valid and has a ratio to others.

@@ -120,12 +120,7 @@ class View {
   static constexpr std::int64_t kNew = -1;  // a fingerprint that the history does not have
 
   KeptPoint as_kept(const Point& own, const std::vector<KeptPoint>& before) const {
-    KeptPoint point;
-    point.session_id = session_.session_id;
-    point.night = own.night;
-    point.invalid = own.invalid;
-    point.verdict = own.verdict;
-    point.fingerprint = kNew;
+    KeptPoint point{own, session_.session_id, kNew};
     for (const KeptPoint& earlier : before) {
       if (history_.fingerprint(earlier.fingerprint) == own.fingerprint)
         point.fingerprint = earlier.fingerprint;
