@@ -71,7 +71,7 @@ class FleetReader {
     });
     for (const Series* one : ordered_) compare(*one);
     choose_headings();
-    rank_outliers();
+    std::ranges::stable_sort(rows().outliers, std::greater<>(), times_worse);
     score_devices();
     list_failures();
     place_devices(rows());
@@ -395,8 +395,6 @@ class FleetReader {
   }
 
   // --- what stands out ---
-
-  void rank_outliers() { std::ranges::stable_sort(rows().outliers, std::greater<>(), times_worse); }
 
   void list_failures() {
     constexpr std::size_t kNamed = 8;

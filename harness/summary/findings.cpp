@@ -150,22 +150,11 @@ std::string_view name_of(VariationLevel level) {
 std::vector<Variation> variations(const SessionData& session, const std::vector<SummaryRow>& rows) {
   std::vector<Variation> all = variations_by_step(session);
   for (const SummaryRow& row : rows) {
-    if (row.within_run_cv) {
-      all.push_back({row.key.device,
-                     row.key,
-                     row.metric,
-                     VariationLevel::samples,
-                     row.runs,
-                     *row.within_run_cv});
-    }
-    if (row.between_run_cv) {
-      all.push_back({row.key.device,
-                     row.key,
-                     row.metric,
-                     VariationLevel::runs,
-                     row.runs,
-                     *row.between_run_cv});
-    }
+    const auto add = [&](VariationLevel level, const std::optional<stats::Estimate>& cv) {
+      if (cv) all.push_back({row.key.device, row.key, row.metric, level, row.runs, *cv});
+    };
+    add(VariationLevel::samples, row.within_run_cv);
+    add(VariationLevel::runs, row.between_run_cv);
   }
   for (const auto& [kind, of_kind] : rows_by_kind(session, rows)) {
     const auto& [name, arm, process_config, case_name, metric] = kind;

@@ -76,19 +76,15 @@ std::string as_sentence(std::string reason) {
 }
 
 void add_state(const SessionData& session, std::vector<Finding>& findings) {
-  if (session.state == "stopped") {
-    findings.push_back(found("session-stopped",
-                             Severity::distorts,
-                             "the session",
-                             "The session was stopped early; what had been measured is shown."));
-  } else if (session.state == "running") {
-    findings.push_back(
-        found("session-incomplete",
-              Severity::distorts,
-              "the session",
-              "The session had not ended when this was computed: it still ran, or it "
-              "was killed. What had been measured is shown."));
-  }
+  const auto say = [&](const char* code, const char* sentence) {
+    findings.push_back(found(code, Severity::distorts, "the session", sentence));
+  };
+  if (session.state == "stopped")
+    say("session-stopped", "The session was stopped early; what had been measured is shown.");
+  if (session.state == "running")
+    say("session-incomplete",
+        "The session had not ended when this was computed: it still ran, or it "
+        "was killed. What had been measured is shown.");
 }
 
 void add_unusable(const SessionData& session,
