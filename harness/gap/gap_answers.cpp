@@ -220,13 +220,10 @@ std::map<std::string, std::string> software_of(const GpuColumn& column) {
     for (const LoadedLibrary& library : run.libraries) {
       if (!library.version.empty()) versions[library.name].insert(library.version);
     }
-    if (!run.fingerprint.is_object()) continue;
     for (const auto& [key, name] :
          {std::pair("cuda", "CUDA"), std::pair("driver_version", "driver")}) {
-      const auto found = run.fingerprint.find(key);
-      if (found != run.fingerprint.end() && found->is_string() &&
-          !found->template get<std::string>().empty())
-        versions[name].insert(found->template get<std::string>());
+      if (auto version = maybe<std::string>(run.fingerprint, key).value_or(""); !version.empty())
+        versions[name].insert(std::move(version));
     }
   }
   std::map<std::string, std::string> software;

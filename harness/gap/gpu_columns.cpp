@@ -22,8 +22,8 @@ bool counts(const SummaryRow& row) {
 /// Of the first run of a device that has it.
 std::string fingerprint_of(const GpuColumn& column, const char* key) {
   for (const RunInfo& run : column.from.session->runs) {
-    if (run.device != column.device->uuid || !run.fingerprint.is_object()) continue;
-    std::string value = run.fingerprint.value(key, "");
+    if (run.device != column.device->uuid) continue;
+    std::string value = maybe<std::string>(run.fingerprint, key).value_or("");
     if (!value.empty()) return value;
   }
   return "";

@@ -402,9 +402,9 @@ std::map<std::string, std::string> published_software(const SessionData& session
     std::string text;
     for (const auto& [key, word] :
          {std::pair{"cuda", "CUDA"}, std::pair{"driver_version", "driver"}}) {
-      const auto found = run.fingerprint.find(key);
-      if (found != run.fingerprint.end() && found->is_string() && *found != "")
-        text += fmt::format(", {} {}", word, found->get<std::string>());
+      if (const auto version = maybe<std::string>(run.fingerprint, key).value_or("");
+          !version.empty())
+        text += fmt::format(", {} {}", word, version);
     }
     software[run.device] = std::move(text);
   }
