@@ -30,27 +30,21 @@ const Choice& most_frequent(const OfProcess& process) {
   });
 }
 
-/// Their time in the same process, or any process where this one has not selected it.
-class Medians {
- public:
-  explicit Medians(const std::map<int, OfProcess>& processes) : processes_(processes) {}
+std::optional<double> median_of(const std::string& algorithm, const OfProcess& process) {
+  const auto found = std::ranges::find(process, algorithm, &Choice::algorithm);
+  return found == process.end() ? std::nullopt : (*found)->median_ns;
+}
 
-  std::optional<double> of(const std::string& algorithm, int process) const {
-    if (const auto own = find(processes_.at(process), algorithm)) return own;
-    for (const auto& [other, choices] : processes_) {
-      if (const auto median = find(choices, algorithm)) return median;
-    }
-    return std::nullopt;
+/// Its time in this process, or in any where this one has not selected it.
+std::optional<double> median_of(const std::string& algorithm,
+                                const OfProcess& process,
+                                const std::map<int, OfProcess>& all) {
+  std::optional<double> median = median_of(algorithm, process);
+  for (const auto& [replicate, other] : all) {
+    if (!median) median = median_of(algorithm, other);
   }
-
- private:
-  static std::optional<double> find(const OfProcess& process, const std::string& algorithm) {
-    const auto found = std::ranges::find(process, algorithm, &Choice::algorithm);
-    return found == process.end() ? std::nullopt : (*found)->median_ns;
-  }
-
-  const std::map<int, OfProcess>& processes_;
-};
+  return median;
+}
 
 SelectionCounts counts_of(const std::map<int, OfProcess>& processes) {
   SelectionCounts counts;
@@ -75,12 +69,11 @@ SelectionCounts counts_of(const std::map<int, OfProcess>& processes) {
     counts.workspace_bytes = (*its)->workspace_bytes;
     break;
   }
-  const Medians medians(processes);
   double sum = 0;
   bool all_known = true;
   for (const auto& [replicate, process] : processes) {
     if (most_frequent(process).algorithm != counts.algorithm) ++counts.other_processes;
-    const std::optional<double> usual = medians.of(counts.algorithm, replicate);
+    const std::optional<double> usual = median_of(counts.algorithm, process, processes);
     for (const Choice* const choice : process) {
       if (choice->algorithm == counts.algorithm) continue;
       if (usual && *usual > 0 && choice->median_ns) {
