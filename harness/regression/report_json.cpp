@@ -81,19 +81,12 @@ Json result_json(const Result& result) {
   return json;
 }
 
-Json counts_json(const Report& report) {
+/// How many results have each of these, which are what `said` may be of one.
+Json counts_json(const Report& report, std::span<const VerdictInfo> all, auto said) {
   Json counts = Json::object();
-  for (const VerdictInfo& info : verdicts())
-    counts[std::string(info.name)] = report.count(parse_verdict(info.name));
-  return counts;
-}
-
-Json steadiness_counts_json(const Report& report) {
-  Json counts = Json::object();
-  for (const VerdictInfo& info : steadiness_verdicts()) {
+  for (const VerdictInfo& info : all) {
     counts[std::string(info.name)] = std::ranges::count_if(
-        report.results,
-        [&](const Result& result) { return name_of(result.steadiness) == info.name; });
+        report.results, [&](const Result& result) { return name_of(result.*said) == info.name; });
   }
   return counts;
 }
@@ -165,8 +158,8 @@ std::string report_json(const Report& report) {
   json["tests"] = report.tests();
   put(json, "expected_false_alarms", report.expected_false_alarms());
   json["tests_without_rate"] = report.tests_without_rate();
-  json["verdicts"] = counts_json(report);
-  json["steadiness"] = steadiness_counts_json(report);
+  json["verdicts"] = counts_json(report, verdicts(), &Result::verdict);
+  json["steadiness"] = counts_json(report, steadiness_verdicts(), &Result::steadiness);
   json["notes"] = report.notes;
   json["results"] = Json::array();
   for (const Result& result : report.results) json["results"].push_back(result_json(result));
