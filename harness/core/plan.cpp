@@ -43,10 +43,16 @@ Arm parse_arm(std::string_view text) {
   throw Error("'{}' is not an arm: plain or traced", text);
 }
 
+std::vector<const PlannedRun*> Plan::runs() const {
+  std::vector<const PlannedRun*> all;
+  for (const Batch& batch : batches) {
+    for (const PlannedRun& run : batch) all.push_back(&run);
+  }
+  return all;
+}
+
 std::size_t Plan::run_count() const {
-  std::size_t count = 0;
-  for (const Batch& batch : batches) count += batch.size();
-  return count;
+  return runs().size();
 }
 
 std::size_t Plan::largest_batch() const {
@@ -71,9 +77,7 @@ double Plan::seconds(std::size_t at_once) const {
 
 double Plan::start_seconds_per_run() const {
   double total = 0;
-  for (const Batch& batch : batches) {
-    for (const PlannedRun& run : batch) total += run.start_seconds;
-  }
+  for (const PlannedRun* const run : runs()) total += run->start_seconds;
   return batches.empty() ? 0 : total / static_cast<double>(run_count());
 }
 

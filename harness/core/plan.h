@@ -75,6 +75,8 @@ struct Plan {
   std::vector<Batch> batches;
   bool random_order = false;  // of the cases of every run, in each another one
 
+  /// Of all batches, in their order; valid as long as the plan.
+  std::vector<const PlannedRun*> runs() const;
   std::size_t run_count() const;
   std::size_t largest_batch() const;
   /// Estimate of the whole, where so many runs of a batch go side by side: each needs a CPU.

@@ -46,17 +46,15 @@ void add_works(const PlannedRun& run, const DeviceFacts& device, std::vector<Pai
 std::vector<PairedWork> works_of(const RunOptions& options) {
   const PlannedSession session = plan_session(options);
   std::vector<PairedWork> works;
-  for (const Batch& batch : session.plan.batches) {
-    for (const PlannedRun& run : batch) {
-      const auto device = std::ranges::find(session.devices, run.device, &DeviceFacts::uuid);
-      if (!device->usable) {
-        throw Error("{} ({}) cannot be used: {}; --devices chooses others",
-                    device->name,
-                    device->uuid,
-                    device->reason);
-      }
-      add_works(run, *device, works);
+  for (const PlannedRun* const run : session.plan.runs()) {
+    const auto device = std::ranges::find(session.devices, run->device, &DeviceFacts::uuid);
+    if (!device->usable) {
+      throw Error("{} ({}) cannot be used: {}; --devices chooses others",
+                  device->name,
+                  device->uuid,
+                  device->reason);
     }
+    add_works(*run, *device, works);
   }
   for (PairedWork& work : works) work.b_cases = work.a_cases;
   return works;

@@ -80,10 +80,8 @@ std::string left_out_text(const Plan& quick, const Plan& nightly, bool runs_are_
   using DevicesCase = std::pair<std::string, std::string>;
   const auto cases_of = [](const Plan& plan) {
     std::set<DevicesCase> cases;
-    for (const Batch& batch : plan.batches) {
-      for (const PlannedRun& run : batch) {
-        for (const PlannedCase& planned : run.cases) cases.emplace(run.device, planned.name);
-      }
+    for (const PlannedRun* const run : plan.runs()) {
+      for (const PlannedCase& planned : run->cases) cases.emplace(run->device, planned.name);
     }
     return cases;
   };
@@ -206,12 +204,10 @@ std::string describe_plan(const PlannedSession& session, bool each_run) {
   for (const DeviceFacts& device : session.devices) {
     std::set<std::string> cases;
     std::map<Arm, int> runs;
-    for (const Batch& batch : session.plan.batches) {
-      for (const PlannedRun& run : batch) {
-        if (run.device != device.uuid) continue;
-        ++runs[run.arm];
-        for (const PlannedCase& planned : run.cases) cases.insert(planned.name);
-      }
+    for (const PlannedRun* const run : session.plan.runs()) {
+      if (run->device != device.uuid) continue;
+      ++runs[run->arm];
+      for (const PlannedCase& planned : run->cases) cases.insert(planned.name);
     }
     rows.push_back({short_name(device),
                     std::to_string(cases.size()),

@@ -132,19 +132,17 @@ Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& requ
 
 double record_bytes(const Plan& plan, Profile profile) {
   double bytes = 0;
-  for (const Batch& batch : plan.batches) {
-    for (const PlannedRun& run : batch) {
-      bytes += 2000;
-      for (const PlannedCase& planned : run.cases) {
-        const CaseName name = CaseName::parse(planned.name);
-        const Benchmark& benchmark = benchmark_of(name);
-        const Sampling sampling = benchmark.sampling(profile, name);
-        std::size_t columns = benchmark.metrics(name).size() + 1;
-        if (run.arm == Arm::traced && run.process_config.trace_level() == TraceLevel::all)
-          columns += traced_metrics(benchmark.traced_as(name), benchmark.metrics(name)).size();
-        bytes += 1000.0 * sampling.blocks +
-                 6.0 * sampling.blocks * sampling.samples * static_cast<double>(columns);
-      }
+  for (const PlannedRun* const run : plan.runs()) {
+    bytes += 2000;
+    for (const PlannedCase& planned : run->cases) {
+      const CaseName name = CaseName::parse(planned.name);
+      const Benchmark& benchmark = benchmark_of(name);
+      const Sampling sampling = benchmark.sampling(profile, name);
+      std::size_t columns = benchmark.metrics(name).size() + 1;
+      if (run->arm == Arm::traced && run->process_config.trace_level() == TraceLevel::all)
+        columns += traced_metrics(benchmark.traced_as(name), benchmark.metrics(name)).size();
+      bytes += 1000.0 * sampling.blocks +
+               6.0 * sampling.blocks * sampling.samples * static_cast<double>(columns);
     }
   }
   return bytes;

@@ -36,12 +36,10 @@ bool stop_asked() {
 /// The case of a plan that has one; else nothing.
 std::optional<std::string> only_case(const Plan& plan) {
   std::optional<std::string> only;
-  for (const Batch& batch : plan.batches) {
-    for (const PlannedRun& run : batch) {
-      for (const PlannedCase& planned : run.cases) {
-        if (only && *only != planned.name) return std::nullopt;
-        only = planned.name;
-      }
+  for (const PlannedRun* const run : plan.runs()) {
+    for (const PlannedCase& planned : run->cases) {
+      if (only && *only != planned.name) return std::nullopt;
+      only = planned.name;
     }
   }
   return only;
@@ -68,17 +66,15 @@ SessionRecord describe(const PlannedSession& session) {
     record.investigates = {.session_id = *subject, .case_name = only_case(session.plan)};
   for (const std::string& note : session.machine.notes) record.notes.push_back({.text = note});
   std::set<std::string> patterns;
-  for (const Batch& batch : session.plan.batches) {
-    for (const PlannedRun& run : batch) {
-      PlanEntry entry{
-          run.device, run.replicate, std::string(name_of(run.arm)), run.process_config, {}};
-      for (const PlannedCase& planned : run.cases) {
-        entry.cases.push_back(planned.name);
-        const CaseName name = CaseName::parse(planned.name);
-        if (const std::string* const pattern = name.find("pattern")) patterns.insert(*pattern);
-      }
-      record.plan.push_back(std::move(entry));
+  for (const PlannedRun* const run : session.plan.runs()) {
+    PlanEntry entry{
+        run->device, run->replicate, std::string(name_of(run->arm)), run->process_config, {}};
+    for (const PlannedCase& planned : run->cases) {
+      entry.cases.push_back(planned.name);
+      const CaseName name = CaseName::parse(planned.name);
+      if (const std::string* const pattern = name.find("pattern")) patterns.insert(*pattern);
     }
+    record.plan.push_back(std::move(entry));
   }
   for (const std::string& name : patterns) record.patterns.push_back(pattern_named(name).origin);
   return record;
