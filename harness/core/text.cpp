@@ -253,6 +253,15 @@ std::string list_text(const std::vector<std::string>& words, std::string_view la
   return list;
 }
 
+std::string list_text(const std::set<std::string>& words, std::size_t most) {
+  std::vector<std::string> named;
+  for (const std::string& word : words) {
+    if (named.size() < most) named.push_back(word);
+  }
+  if (words.size() > most) named.push_back(fmt::format("{} more", words.size() - most));
+  return list_text(named);
+}
+
 std::optional<std::uint64_t> bytes_of_text(std::string_view text) {
   struct Unit {
     std::string_view name;

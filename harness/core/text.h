@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,8 @@ std::vector<std::string_view> parts_of(std::string_view text, std::string_view s
 
 /// "a, b and c"; the last one may be joined by another word, as "or".
 std::string list_text(const std::vector<std::string>& words, std::string_view last = "and");
+/// "a, b and 7 more": no more than `most` of them by name.
+std::string list_text(const std::set<std::string>& words, std::size_t most);
 
 /// Broken at blanks into lines of at most `width` bytes, all but the first indented; the first has
 /// `indent` bytes in front of it already. A word that is longer stays whole.

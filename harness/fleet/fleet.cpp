@@ -408,12 +408,7 @@ class FleetReader {
       std::set<std::string> nodes;
       for (const std::uint32_t device : failure.devices) nodes.insert(rows().devices[device].node);
       row.nodes = nodes.size();
-      std::vector<std::string> named;
-      for (const std::string& node : nodes) {
-        if (named.size() < kNamed) named.push_back(node);
-      }
-      if (nodes.size() > kNamed) named.push_back(fmt::format("{} more", nodes.size() - kNamed));
-      row.where = list_text(named);
+      row.where = list_text(nodes, kNamed);
       rows().failures.push_back(std::move(row));
     }
     std::ranges::stable_sort(rows().failures, std::greater<>(), &FleetFailureRow::devices);

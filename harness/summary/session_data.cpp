@@ -227,13 +227,7 @@ void drop_repeated(SessionData& session, const std::vector<std::string>& nodes_o
     const auto own = nodes.find(key(finding));
     if (own == nodes.end()) continue;
     constexpr std::size_t kMostNamed = 10;
-    std::vector<std::string> named;
-    for (const std::string& node : own->second) {
-      if (named.size() < kMostNamed) named.push_back(node);
-    }
-    if (own->second.size() > kMostNamed)
-      named.push_back(fmt::format("{} more", own->second.size() - kMostNamed));
-    finding.evidence.emplace_back("on " + list_text(named));
+    finding.evidence.emplace_back("on " + list_text(own->second, kMostNamed));
     nodes.erase(own);
     once.push_back(std::move(finding));
   }
