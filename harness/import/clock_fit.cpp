@@ -288,24 +288,19 @@ std::optional<ClockLine> fit_clock(const Process& process,
 
 Process on_host_clock(const Process& process, const ClockLine& line) {
   Process moved = process;
-  const auto move = [&](auto& records) {
-    for (auto& record : records) {
-      if (!has_times(record)) continue;
-      if (is_far(record.end_ns)) {
-        record.begin_ns = record.end_ns = 0;  // not known
-        continue;
-      }
-      const std::int64_t with_drift = record.begin_ns - line.ahead_ns;
-      const double drift = line.drift_ppm * 1e-6;
-      const double since = difference(with_drift, line.from_ns);
-      const std::int64_t begin = with_drift - std::llround(since * drift / (1 + drift));
-      record.end_ns = begin + (record.end_ns - record.begin_ns);
-      record.begin_ns = begin;
+  for_each_work(moved.trace, [&](auto& record) {
+    if (!has_times(record)) return;
+    if (is_far(record.end_ns)) {
+      record.begin_ns = record.end_ns = 0;  // not known
+      return;
     }
-  };
-  move(moved.trace.kernels);
-  move(moved.trace.transfers);
-  move(moved.trace.graphs);
+    const std::int64_t with_drift = record.begin_ns - line.ahead_ns;
+    const double drift = line.drift_ppm * 1e-6;
+    const double since = difference(with_drift, line.from_ns);
+    const std::int64_t begin = with_drift - std::llround(since * drift / (1 + drift));
+    record.end_ns = begin + (record.end_ns - record.begin_ns);
+    record.begin_ns = begin;
+  });
   return moved;
 }
 

@@ -267,6 +267,7 @@ void for_each_kind(What&& what) {
 struct EventSpan {
   std::int64_t first_ns = 0, last_ns = 0;
 
+  std::int64_t length_ns() const { return last_ns - first_ns; }
   void add(std::int64_t begin_ns, std::int64_t end_ns) {
     if (begin_ns <= 0) return;
     first_ns = first_ns == 0 ? begin_ns : std::min(first_ns, begin_ns);

@@ -33,16 +33,11 @@ struct Work {
 
 std::vector<Work> work_on(const Process& process, std::uint64_t gpu) {
   std::vector<Work> work;
-  const auto add = [&](const auto& records) {
-    for (const auto& record : records) {
-      if (has_times(record) && process.streams[record.stream].gpu == gpu)
-        work.push_back({record.begin_ns, record.end_ns, record.correlation});
-    }
-  };
   work.reserve(process.trace.kernels.size());
-  add(process.trace.kernels);
-  add(process.trace.transfers);
-  add(process.trace.graphs);
+  for_each_work(process.trace, [&](const auto& record) {
+    if (has_times(record) && process.streams[record.stream].gpu == gpu)
+      work.push_back({record.begin_ns, record.end_ns, record.correlation});
+  });
   std::ranges::sort(work, {}, &Work::begin_ns);
   return work;
 }

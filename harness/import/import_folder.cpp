@@ -156,12 +156,8 @@ DeviceFacts facts_of(const Recording& recording, const Process& process, std::ui
 
 std::set<std::uint64_t> gpus_of(const Recording& recording, const Process& process) {
   std::set<std::uint64_t> gpus;
-  for (const activity::KernelRun& kernel : process.trace.kernels)
-    gpus.insert(process.streams[kernel.stream].gpu);
-  for (const activity::Transfer& transfer : process.trace.transfers)
-    gpus.insert(process.streams[transfer.stream].gpu);
-  for (const activity::Graph& graph : process.trace.graphs)
-    gpus.insert(process.streams[graph.stream].gpu);
+  for_each_work(process.trace,
+                [&](const auto& record) { gpus.insert(process.streams[record.stream].gpu); });
   for (const Allocation& allocation : process.allocations) gpus.insert(allocation.gpu);
   if (gpus.empty()) {
     for (const activity::Memory& memory : process.trace.memory) gpus.insert(memory.gpu);

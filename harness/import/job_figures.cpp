@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "harness/import/call_names.h"
+#include "harness/import/event_kinds.h"
 #include "harness/import/kernel_changes.h"
 #include "harness/import/launch_tail.h"
 #include "harness/import/steps.h"
@@ -100,32 +101,17 @@ void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, Count
 std::optional<std::int64_t> extent_of(const Process& process,
                                       std::uint64_t gpu,
                                       bool clocks_agree) {
-  constexpr auto kNever = std::numeric_limits<std::int64_t>::max();
-  struct Extent {
-    std::int64_t begin = kNever, end = 0;
-    void add(std::int64_t its_begin, std::int64_t its_end) {
-      begin = std::min(begin, its_begin);
-      end = std::max(end, its_end);
-    }
-    std::int64_t length() const { return end - begin; }
-  };
-  Extent host, device;
+  EventSpan host, device;
   for (const activity::Call& call : process.trace.calls) {
-    if (has_times(call)) host.add(call.begin_ns, call.end_ns);
+    if (has_times(call)) host.add(call);
   }
-  const auto add_here = [&](const auto& records) {
-    for (const auto& record : records) {
-      if (process.streams[record.stream].gpu == gpu && has_times(record))
-        device.add(record.begin_ns, record.end_ns);
-    }
-  };
-  add_here(process.trace.kernels);
-  add_here(process.trace.transfers);
-  add_here(process.trace.graphs);
-  std::int64_t length = std::max(host.length(), device.length());
+  for_each_work(process.trace, [&](const auto& record) {
+    if (process.streams[record.stream].gpu == gpu && has_times(record)) device.add(record);
+  });
+  std::int64_t length = std::max(host.length_ns(), device.length_ns());
   if (clocks_agree) {
-    host.add(device.begin, device.end);
-    length = host.length();
+    host.add(device.first_ns, device.last_ns);
+    length = host.length_ns();
   }
   return length > 0 ? std::optional(length) : std::nullopt;
 }

@@ -42,19 +42,14 @@ class Queues {
       if (!added) entry->second = std::min(entry->second, call.begin_ns);
     }
     // All kernels of a graph that ran on one stream count, as the room that they take is not known.
-    const auto add = [&](const auto& records) {
-      for (const auto& record : records) {
-        if (!has_times(record)) continue;
-        Queue& queue = streams_[record.stream];
-        const auto call = called.find(record.correlation);
-        // What nobody launched in the recording was launched before it.
-        queue.called.push_back(call == called.end() ? 0 : call->second);
-        queue.begun.push_back(record.begin_ns);
-      }
-    };
-    add(trace.kernels);
-    add(trace.transfers);
-    add(trace.graphs);
+    for_each_work(trace, [&](const auto& record) {
+      if (!has_times(record)) return;
+      Queue& queue = streams_[record.stream];
+      const auto call = called.find(record.correlation);
+      // What nobody launched in the recording was launched before it.
+      queue.called.push_back(call == called.end() ? 0 : call->second);
+      queue.begun.push_back(record.begin_ns);
+    });
     for (Queue& queue : streams_) {
       std::ranges::sort(queue.called);
       std::ranges::sort(queue.begun);

@@ -40,15 +40,10 @@ struct StreamWork {
 std::vector<StreamWork> work_of_streams(const Process& process) {
   std::vector<StreamWork> streams(process.streams.size());
   if (streams.size() == 1) streams[0].items.reserve(process.trace.kernels.size());
-  const auto add = [&](const auto& records) {
-    for (const auto& record : records) {
-      if (has_times(record) && record.stream < streams.size())
-        streams[record.stream].items.push_back({record.begin_ns, record.end_ns});
-    }
-  };
-  add(process.trace.kernels);
-  add(process.trace.transfers);
-  add(process.trace.graphs);
+  for_each_work(process.trace, [&](const auto& record) {
+    if (has_times(record) && record.stream < streams.size())
+      streams[record.stream].items.push_back({record.begin_ns, record.end_ns});
+  });
   for (StreamWork& stream : streams) stream.sort();
   return streams;
 }

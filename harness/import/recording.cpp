@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "harness/core/errors.h"
+#include "harness/import/event_kinds.h"
 
 namespace launchgap::recording {
 
@@ -43,26 +44,20 @@ std::uint32_t Process::correlation(std::uint64_t number) {
 }
 
 void move_times(Process& process, std::int64_t by_ns) {
-  activity::Trace& trace = process.trace;
   const auto later = [&](std::int64_t& time) {
     if (__builtin_add_overflow(time, by_ns, &time))
       throw Error("its times and the time that they count from do not fit together");
   };
-  const auto shift_all = [&](auto& records) {
-    for (auto& record : records) {
-      later(record.begin_ns);
-      later(record.end_ns);
+  for_each_kind([&]<class Event>() {
+    for (Event& event : Kind<Event>::list(process)) {
+      if constexpr (requires { event.at_ns; }) {
+        later(event.at_ns);
+      } else {
+        later(event.begin_ns);
+        later(event.end_ns);
+      }
     }
-  };
-  shift_all(trace.calls);
-  shift_all(trace.kernels);
-  shift_all(trace.transfers);
-  shift_all(trace.graphs);
-  shift_all(trace.overheads);
-  shift_all(trace.waits);
-  shift_all(process.ranges);
-  for (activity::Memory& record : trace.memory) later(record.at_ns);
-  for (Allocation& record : process.allocations) later(record.at_ns);
+  });
 }
 
 void Recording::leave_out(std::string_view what, std::uint64_t count) {

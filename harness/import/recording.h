@@ -110,6 +110,13 @@ bool has_times(const auto& record) {
   return record.begin_ns > 0 && record.end_ns >= record.begin_ns;
 }
 
+/// Calls `see` with each kernel, copy, fill and whole graph of a trace.
+void for_each_work(auto& trace, auto&& see) {
+  for (auto& record : trace.kernels) see(record);
+  for (auto& record : trace.transfers) see(record);
+  for (auto& record : trace.graphs) see(record);
+}
+
 /// A difference of times that cannot overflow, and the way back.
 constexpr std::int64_t minus(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
