@@ -25,7 +25,6 @@
 #include "harness/import/recording.h"
 #include "harness/import/repairs.h"
 #include "harness/import/steps.h"
-#include "harness/import/stretches.h"
 #include "harness/import/trace_counts.h"
 #include "harness/record/records.h"
 #include "harness/record/trace_record.h"

@@ -1,10 +1,9 @@
-#include "harness/import/stretches.h"
-
 #include <map>
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "harness/import/steps.h"
 #include "tests/import/job.h"
 
 namespace launchgap::recording {
