@@ -226,6 +226,16 @@ std::string table(const std::vector<std::vector<std::string>>& rows,
   return text;
 }
 
+std::string uuid_text(std::string_view bytes) {
+  if (bytes.find_first_not_of('\0') == std::string_view::npos) return {};
+  std::string text;
+  for (std::size_t i = 0; i < kUuidBytes; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(bytes[i]));
+  }
+  return text;
+}
+
 std::string counted(std::uint64_t number, std::string_view noun) {
   return counted(fmt::format("{}", number), noun);
 }

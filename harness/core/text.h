@@ -44,6 +44,10 @@ std::string bytes_text(double bytes);
 /// what does not fit.
 std::optional<std::uint64_t> bytes_of_text(std::string_view text);
 
+/// The kUuidBytes of a UUID, as one writes it; empty where all are 0.
+inline constexpr std::size_t kUuidBytes = 16;
+std::string uuid_text(std::string_view bytes);
+
 /// "1 thread", "8 threads".
 std::string counted(std::uint64_t number, std::string_view noun);
 std::string counted(std::string_view number, std::string_view noun);

@@ -25,18 +25,6 @@ constexpr std::string_view kFills = "CUPTI_ACTIVITY_KIND_MEMSET";
 constexpr std::string_view kOverheads = "CUPTI_ACTIVITY_KIND_OVERHEAD";
 constexpr std::string_view kGpus = "CUPTI_ACTIVITY_KIND_DEVICE";
 
-/// The 16 bytes of a UUID, as one writes it; empty for what is none.
-std::string uuid_text(std::string_view bytes) {
-  constexpr std::size_t kBytes = 16;
-  if (bytes.size() != kBytes || bytes.find_first_not_of('\0') == std::string_view::npos) return {};
-  std::string text;
-  for (std::size_t i = 0; i < kBytes; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", static_cast<unsigned char>(bytes[i]));
-  }
-  return text;
-}
-
 /// Such a file is of one process: its kernels do not say whose they are.
 class NvprofReader {
  public:
@@ -174,7 +162,7 @@ class NvprofReader {
       if (rows.integer(2) > 0)
         gpu.compute_capability = fmt::format("{}.{}", rows.integer(2), rows.integer(3));
       if (rows.integer(4) > 0) gpu.memory_bytes = static_cast<std::uint64_t>(rows.integer(4));
-      gpu.uuid = uuid_text(rows.text(5));
+      if (rows.text(5).size() == kUuidBytes) gpu.uuid = uuid_text(rows.text(5));
       recording_.gpus.push_back(std::move(gpu));
     }
   }

@@ -311,13 +311,7 @@ class RawReader {
     if (capability > 0)
       gpu.compute_capability = fmt::format("{}.{}", capability / 10, capability % 10);
     if (const std::uint64_t bytes = entries.number(); bytes > 0) gpu.memory_bytes = bytes;
-    const std::string_view uuid = entries.bytes(16);
-    if (uuid.find_first_not_of('\0') != std::string_view::npos) {
-      for (std::size_t i = 0; i < uuid.size(); ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) gpu.uuid += '-';
-        gpu.uuid += fmt::format("{:02x}", static_cast<unsigned char>(uuid[i]));
-      }
-    }
+    gpu.uuid = uuid_text(entries.bytes(kUuidBytes));
     gpu.name = entries.bytes(entries.number_of<std::size_t>(kLongestName));
     recording_.gpus.push_back(std::move(gpu));
   }

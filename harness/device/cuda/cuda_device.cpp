@@ -13,6 +13,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/system_files.h"
+#include "harness/core/text.h"
 #include "harness/device/allocator.h"
 #include "harness/device/cuda/allocators.h"
 #include "harness/device/cuda/driver.h"
@@ -36,15 +37,6 @@ std::optional<int> positive_attribute(const Driver& driver,
                                       abi::DeviceAttribute which) {
   const std::optional<int> value = attribute(driver, device, which);
   return value && *value > 0 ? value : std::nullopt;
-}
-
-std::string uuid_text(const abi::Uuid& uuid, const std::string& prefix) {
-  std::string text = prefix;
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", uuid.bytes[i]);
-  }
-  return text;
 }
 
 /// Which NUMA node the GPU's PCI slot belongs to; the kernel says -1 where it does not know.
@@ -78,7 +70,8 @@ void ask(const Driver& driver, const ProbeOptions& options, DeviceFacts& facts) 
     CHECK_CUDA(driver, cuDeviceGetUuid(&uuid, device));
   }
   const bool partition = facts.name.find(" MIG ") != std::string::npos && driver.cuDeviceGetUuid_v2;
-  facts.uuid = uuid_text(uuid, partition ? "MIG-" : "GPU-");
+  facts.uuid = (partition ? "MIG-" : "GPU-") +
+               uuid_text({reinterpret_cast<const char*>(uuid.bytes), sizeof uuid.bytes});
 
   options.asking("cuDeviceGetAttribute");
   const std::optional<int> major = attribute(driver, device, abi::kComputeCapabilityMajor);
