@@ -187,6 +187,12 @@ std::string_view name_of_call(Domain domain, std::uint64_t number) {
   return known == kNumbered.end() ? std::string_view() : known->name;
 }
 
+std::string name_or_number(Domain domain, std::uint64_t number) {
+  const std::string_view known = name_of_call(domain, number);
+  if (!known.empty()) return std::string(known);
+  return fmt::format("{} call {}", domain == Domain::driver ? "driver" : "runtime", number);
+}
+
 bool waits_for_device(std::string_view name) {
   return name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize") ||
          name.starts_with("cudaThreadSynchronize");

@@ -22,6 +22,9 @@ std::string_view without_version(std::string_view name);
 /// launches.
 std::string_view name_of_call(activity::Domain domain, std::uint64_t number);
 
+/// The same; "driver call 4242" for one that says nothing.
+std::string name_or_number(activity::Domain domain, std::uint64_t number);
+
 /// A wait for all of a device, by which name a recorder may know it.
 bool waits_for_device(std::string_view name);
 

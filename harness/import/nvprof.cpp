@@ -87,13 +87,9 @@ class NvprofReader {
       const std::int64_t number = rows.integer(0);
       auto found = known.find(number);
       if (found == known.end()) {
-        std::string name(name_of_call(domain, static_cast<std::uint64_t>(number)));
-        const activity::Purpose purpose = purpose_of(name);
-        if (name.empty())
-          name = fmt::format(
-              "{} call {}", domain == activity::Domain::driver ? "driver" : "runtime", number);
-        found =
-            known.emplace(number, Known{process_.trace.name_index(name.c_str()), purpose}).first;
+        const std::string name = name_or_number(domain, static_cast<std::uint64_t>(number));
+        const Known one{process_.trace.name_index(name.c_str()), purpose_of(name)};
+        found = known.emplace(number, one).first;
       }
       const std::int64_t pid = rows.integer(5);
       if (pids_.insert(pid).second && pids_.size() == 1)

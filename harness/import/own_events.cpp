@@ -34,43 +34,32 @@ std::string name_of_own_call(Domain domain, std::uint32_t id) {
         return fmt::format("call {}", id);
     }
   }
-  const std::string_view known = name_of_call(domain, id);
-  if (!known.empty()) return std::string(known);
-  return fmt::format("{} call {}", domain == Domain::driver ? "driver" : "runtime", id);
+  return name_or_number(domain, id);
 }
 
 Process own_events(const activity::Trace& trace, std::uint64_t pid, const KeepsEvent& keeps) {
   Process process;
   process.pid = pid;
-  for (activity::Call call : trace.calls) {
-    if (!is_kept(call, keeps)) continue;
-    call.thread = process.thread(std::to_string(call.thread));
-    call.id = process.trace.name_index(name_of_own_call(call.domain, call.id).c_str());
-    process.trace.calls.push_back(call);
-  }
-  for (activity::KernelRun kernel : trace.kernels) {
-    if (!is_kept(kernel, keeps)) continue;
-    kernel.stream = process.stream({0, 0, kernel.stream});
-    kernel.name = process.trace.name_index(trace.name(kernel.name).c_str());
-    process.trace.kernels.push_back(kernel);
-  }
-  for (activity::Transfer transfer : trace.transfers) {
-    if (!is_kept(transfer, keeps)) continue;
-    transfer.stream = process.stream({0, 0, transfer.stream});
-    process.trace.transfers.push_back(transfer);
-  }
-  for (activity::Graph graph : trace.graphs) {
-    if (!is_kept(graph, keeps)) continue;
-    graph.stream = process.stream({0, 0, graph.stream});
-    process.trace.graphs.push_back(graph);
-  }
   const auto copy = [&](const auto& from, auto& to) {
     std::ranges::copy_if(
         from, std::back_inserter(to), [&](const auto& event) { return is_kept(event, keeps); });
   };
+  copy(trace.calls, process.trace.calls);
+  copy(trace.kernels, process.trace.kernels);
+  copy(trace.transfers, process.trace.transfers);
+  copy(trace.graphs, process.trace.graphs);
   copy(trace.overheads, process.trace.overheads);
   copy(trace.waits, process.trace.waits);
   copy(trace.memory, process.trace.memory);
+  for (activity::Call& call : process.trace.calls) {
+    call.thread = process.thread(std::to_string(call.thread));
+    call.id = process.trace.name_index(name_of_own_call(call.domain, call.id).c_str());
+  }
+  for (activity::KernelRun& kernel : process.trace.kernels)
+    kernel.name = process.trace.name_index(trace.name(kernel.name).c_str());
+  for_each_work(process.trace, [&](auto& record) {
+    record.stream = process.stream({0, 0, record.stream});
+  });
   return process;
 }
 
