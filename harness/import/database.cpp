@@ -76,13 +76,9 @@ Database::Database(const std::filesystem::path& file) {
     SqliteStatement names =
         rows("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name");
     while (names.next()) (names.text(1) == "view" ? views_ : tables_).emplace_back(names.text(0));
+    SqliteStatement columns = rows("SELECT name FROM pragma_table_info(?)");
     for (const std::string& table : tables_) {
-      SqliteStatement columns = rows(fmt::format(
-          "SELECT name FROM pragma_table_info({})", "'" + [&] {
-            std::string quoted;
-            for (const char c : table) quoted += c == '\'' ? std::string("''") : std::string(1, c);
-            return quoted;
-          }() + "'"));
+      columns.with(table);
       while (columns.next()) columns_.emplace(table, columns.text(0));
     }
   } catch (...) {
@@ -125,6 +121,38 @@ SqliteStatement Database::select(std::string_view table,
 std::uint64_t Database::count(std::string_view table) const {
   SqliteStatement rows = this->rows(fmt::format("SELECT count(*) FROM \"{}\"", table));
   return rows.next() ? static_cast<std::uint64_t>(rows.integer(0)) : 0;
+}
+
+Stream stream_in(const SqliteStatement& rows, int first_column) {
+  return {static_cast<std::uint64_t>(rows.integer(first_column)),
+          static_cast<std::uint64_t>(rows.integer(first_column + 1)),
+          static_cast<std::uint64_t>(rows.integer(first_column + 2))};
+}
+
+void add_kernel(const SqliteStatement& rows, const char* name, Process& process) {
+  activity::KernelRun kernel{rows.integer(0),
+                             rows.integer(1),
+                             process.correlation(static_cast<std::uint64_t>(rows.integer(5))),
+                             process.stream(stream_in(rows, 2)),
+                             process.trace.name_index(name)};
+  for (int i = 0; i < 3; ++i) {
+    if (rows.has(7 + i)) kernel.grid[i] = static_cast<std::int32_t>(rows.integer(7 + i));
+    if (rows.has(10 + i)) kernel.block[i] = static_cast<std::int32_t>(rows.integer(10 + i));
+  }
+  process.trace.kernels.push_back(kernel);
+}
+
+void add_transfer(const SqliteStatement& rows, bool fill, Process& process) {
+  constexpr std::int64_t kHostToDevice = 1, kDeviceToHost = 2;
+  process.trace.transfers.push_back(
+      {rows.integer(0),
+       rows.integer(1),
+       static_cast<std::uint64_t>(rows.integer(6)),
+       process.correlation(static_cast<std::uint64_t>(rows.integer(5))),
+       process.stream(stream_in(rows, 2)),
+       fill,
+       !fill && rows.integer(7) == kHostToDevice,
+       !fill && rows.integer(7) == kDeviceToHost});
 }
 
 }  // namespace launchgap::recording

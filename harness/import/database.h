@@ -8,15 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/import/recording.h"
 #include "harness/import/sqlite_statement.h"
 
 struct sqlite3;
 
 namespace launchgap::recording {
-
-/// The number of a copy from the host, as recorders have it of CUPTI.
-inline constexpr std::int64_t kHostToDevice = 1;
-inline constexpr std::int64_t kDeviceToHost = 2;
 
 class Database {
  public:
@@ -49,5 +46,18 @@ class Database {
   std::vector<std::string> tables_, views_;
   std::set<std::pair<std::string, std::string>, std::less<>> columns_;
 };
+
+// --- Rows of what a GPU did, which all recorders have as CUPTI told it ---
+
+/// The columns that they begin with. Behind them a kernel's rows have its name and kExtentColumns,
+/// those of copies and fills "bytes copyKind".
+inline constexpr std::string_view kWorkColumns =
+    "start end deviceId contextId streamId correlationId";
+inline constexpr std::string_view kExtentColumns = "gridX gridY gridZ blockX blockY blockZ";
+
+/// Of the columns deviceId, contextId and streamId, from this one on.
+Stream stream_in(const SqliteStatement& rows, int first_column);
+void add_kernel(const SqliteStatement& rows, const char* name, Process& process);
+void add_transfer(const SqliteStatement& rows, bool fill, Process& process);
 
 }  // namespace launchgap::recording

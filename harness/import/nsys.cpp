@@ -202,13 +202,6 @@ class NsysReader {
     return call_names_.emplace(id, call).first->second;
   }
 
-  Stream stream(const SqliteStatement& rows, int device, int context, int number) {
-    const auto gpu = static_cast<std::uint64_t>(rows.integer(device));
-    return {gpu,
-            static_cast<std::uint64_t>(rows.integer(context)),
-            static_cast<std::uint64_t>(rows.integer(number))};
-  }
-
   /// Files of one process may leave the process out; null where it may be of several.
   Process* owner(const SqliteStatement& rows, int column) {
     if (rows.has(column)) return &process(rows.integer(column));
@@ -227,58 +220,37 @@ class NsysReader {
   }
 
   void read_kernels() {
-    need(kKernels, "start end deviceId contextId streamId correlationId");
+    need(kKernels, kWorkColumns);
     const std::string_view name =
         database_.has(kKernels, "demangledName") ? "demangledName" : "shortName";
-    SqliteStatement rows =
-        database_.select(kKernels,
-                         fmt::format("start end deviceId contextId streamId correlationId "
-                                     "globalPid {} gridX gridY gridZ blockX blockY blockZ",
-                                     name));
+    SqliteStatement rows = database_.select(
+        kKernels, fmt::format("{} {} {} globalPid", kWorkColumns, name, kExtentColumns));
     const std::uint64_t most = database_.count(kKernels);
-    each_record(rows, 6, [&](Process& process) {
+    each_record(rows, 13, [&](Process& process) {
       // Most recordings are of one process.
       if (process.trace.kernels.empty() && recording_.processes.size() == 1)
         process.trace.kernels.reserve(most);
-      activity::KernelRun kernel{rows.integer(0),
-                                 rows.integer(1),
-                                 correlation(process, rows, 5),
-                                 process.stream(stream(rows, 2, 3, 4)),
-                                 process.trace.name_index(string(rows.integer(7)))};
-      for (int i = 0; i < 3; ++i) {
-        if (rows.has(8 + i)) kernel.grid[i] = static_cast<std::int32_t>(rows.integer(8 + i));
-        if (rows.has(11 + i)) kernel.block[i] = static_cast<std::int32_t>(rows.integer(11 + i));
-      }
-      process.trace.kernels.push_back(kernel);
+      add_kernel(rows, string(rows.integer(6)), process);
     });
   }
 
   void read_transfers(std::string_view table, bool fill) {
-    need(table, "start end deviceId contextId streamId correlationId");
-    SqliteStatement rows = database_.select(
-        table, "start end deviceId contextId streamId correlationId globalPid bytes copyKind");
-    each_record(rows, 6, [&](Process& process) {
-      process.trace.transfers.push_back({rows.integer(0),
-                                         rows.integer(1),
-                                         static_cast<std::uint64_t>(rows.integer(7)),
-                                         correlation(process, rows, 5),
-                                         process.stream(stream(rows, 2, 3, 4)),
-                                         fill,
-                                         !fill && rows.integer(8) == kHostToDevice,
-                                         !fill && rows.integer(8) == kDeviceToHost});
-    });
+    need(table, kWorkColumns);
+    SqliteStatement rows =
+        database_.select(table, fmt::format("{} bytes copyKind globalPid", kWorkColumns));
+    each_record(rows, 8, [&](Process& process) { add_transfer(rows, fill, process); });
   }
 
   void read_graphs() {
     need(kGraphs, "start end correlationId");
-    SqliteStatement rows = database_.select(
-        kGraphs, "start end deviceId contextId streamId correlationId globalPid graphId");
+    SqliteStatement rows =
+        database_.select(kGraphs, fmt::format("{} globalPid graphId", kWorkColumns));
     each_record(rows, 6, [&](Process& process) {
       process.trace.graphs.push_back({rows.integer(0),
                                       rows.integer(1),
                                       correlation(process, rows, 5),
                                       static_cast<std::uint32_t>(rows.integer(7)),
-                                      process.stream(stream(rows, 2, 3, 4))});
+                                      process.stream(stream_in(rows, 2))});
     });
   }
 
@@ -293,7 +265,7 @@ class NsysReader {
                           static_cast<std::uint32_t>(rows.integer(4))};
       const bool of_stream = rows.has(5) && rows.has(6) && rows.has(7) && rows.integer(7) >= 0 &&
                              rows.integer(7) < activity::Wait::kNoStream;
-      if (of_stream) wait.stream = process.stream(stream(rows, 5, 6, 7));
+      if (of_stream) wait.stream = process.stream(stream_in(rows, 5));
       process.trace.waits.push_back(wait);
     });
   }

@@ -105,46 +105,17 @@ class NvprofReader {
     }
   }
 
-  std::uint32_t stream(const SqliteStatement& rows, int device, int context, int number) {
-    return process_.stream({static_cast<std::uint64_t>(rows.integer(device)),
-                            static_cast<std::uint64_t>(rows.integer(context)),
-                            static_cast<std::uint64_t>(rows.integer(number))});
-  }
-
   void read_kernels(std::string_view table) {
-    need(table, "start end deviceId contextId streamId correlationId name");
-    SqliteStatement rows = database_.select(table,
-                                            "start end deviceId contextId streamId correlationId "
-                                            "name gridX gridY gridZ blockX blockY blockZ");
-    while (rows.next()) {
-      activity::KernelRun kernel{rows.integer(0),
-                                 rows.integer(1),
-                                 process_.correlation(static_cast<std::uint64_t>(rows.integer(5))),
-                                 stream(rows, 2, 3, 4),
-                                 process_.trace.name_index(string(rows.integer(6)))};
-      for (int i = 0; i < 3; ++i) {
-        if (rows.has(7 + i)) kernel.grid[i] = static_cast<std::int32_t>(rows.integer(7 + i));
-        if (rows.has(10 + i)) kernel.block[i] = static_cast<std::int32_t>(rows.integer(10 + i));
-      }
-      process_.trace.kernels.push_back(kernel);
-    }
+    const std::string columns = fmt::format("{} name", kWorkColumns);
+    need(table, columns);
+    SqliteStatement rows = database_.select(table, fmt::format("{} {}", columns, kExtentColumns));
+    while (rows.next()) add_kernel(rows, string(rows.integer(6)), process_);
   }
 
   void read_transfers(std::string_view table, bool fill) {
     need(table, "start end deviceId contextId streamId");
-    SqliteStatement rows = database_.select(
-        table, "start end deviceId contextId streamId correlationId bytes copyKind");
-    while (rows.next()) {
-      process_.trace.transfers.push_back(
-          {rows.integer(0),
-           rows.integer(1),
-           static_cast<std::uint64_t>(rows.integer(6)),
-           process_.correlation(static_cast<std::uint64_t>(rows.integer(5))),
-           stream(rows, 2, 3, 4),
-           fill,
-           !fill && rows.integer(7) == kHostToDevice,
-           !fill && rows.integer(7) == kDeviceToHost});
-    }
+    SqliteStatement rows = database_.select(table, fmt::format("{} bytes copyKind", kWorkColumns));
+    while (rows.next()) add_transfer(rows, fill, process_);
   }
 
   void read_gpus() {
