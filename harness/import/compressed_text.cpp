@@ -28,36 +28,30 @@ std::size_t byte_order_mark(std::string_view begin) {
 
 }  // namespace
 
-struct CompressedText::Reader {
-  gzFile file = nullptr;
-  std::uint64_t packed = 0;  // size of the file
-};
-
-CompressedText::CompressedText(const std::filesystem::path& file)
-    : reader_(std::make_unique<Reader>()) {
+CompressedText::CompressedText(const std::filesystem::path& file) {
   const InputFile checked(file);  // a regular file that can be read
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (descriptor < 0) throw Error(with_errno(fmt::format("{} cannot be read", file.string())));
-  reader_->file = gzdopen(descriptor, "rb");
-  if (!reader_->file) {
+  file_ = gzdopen(descriptor, "rb");
+  if (!file_) {
     close(descriptor);
     throw Error("{} cannot be read: there is no memory left", file.string());
   }
   std::error_code unknown;
-  reader_->packed = std::filesystem::file_size(file, unknown);
-  gzbuffer(reader_->file, 1 << 18);
+  packed_ = std::filesystem::file_size(file, unknown);
+  gzbuffer(file_, 1 << 18);
 }
 
 CompressedText::~CompressedText() {
-  gzclose_r(reader_->file);
+  gzclose_r(file_);
 }
 
 std::size_t CompressedText::read(char* to, std::size_t size) {
   constexpr std::size_t kAtOnce = 1 << 20;
   stop_if_asked();
-  int got = gzread(reader_->file, to, static_cast<unsigned>(std::min(size, kAtOnce)));
+  int got = gzread(file_, to, static_cast<unsigned>(std::min(size, kAtOnce)));
   int code = Z_OK;
-  const char* const text = gzerror(reader_->file, &code);
+  const char* const text = gzerror(file_, &code);
   if (got < 0 || (got == 0 && code == Z_BUF_ERROR)) {
     if (code == Z_ERRNO) throw Error(with_errno("it cannot be read"));
     throw Error("its compression ends too early or is damaged ({}): copy the file once more", text);
@@ -87,11 +81,11 @@ void CompressedText::limit_unpacking(std::uint64_t times) {
   constexpr std::uint64_t kSmall = std::uint64_t{64} << 20;
   if (!is_compressed()) return;
   times_ = times;
-  most_ = std::min(most_, kSmall + times * reader_->packed);
+  most_ = std::min(most_, kSmall + times * packed_);
 }
 
 bool CompressedText::is_compressed() const {
-  return gzdirect(reader_->file) == 0;
+  return gzdirect(file_) == 0;
 }
 
 struct CompressedOutput::Deflate {

@@ -9,6 +9,8 @@
 
 #include "harness/core/output_file.h"
 
+struct gzFile_s;  // of zlib
+
 namespace launchgap::recording {
 
 /// For limit_unpacking(): recorders' files unpack to 10 to 30 times their size.
@@ -32,8 +34,8 @@ class CompressedText {
   void limit_unpacking(std::uint64_t times);
 
  private:
-  struct Reader;
-  std::unique_ptr<Reader> reader_;
+  gzFile_s* file_ = nullptr;
+  std::uint64_t packed_ = 0;  // size of the file
   std::uint64_t total_ = 0, most_ = std::uint64_t{64} << 30;
   std::uint64_t times_ = 0;  // most_ is so many times the file
 };
