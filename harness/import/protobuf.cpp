@@ -1,8 +1,5 @@
 #include "harness/import/protobuf.h"
 
-#include <bit>
-#include <cstring>
-
 #include "harness/core/errors.h"
 
 namespace launchgap::recording {
@@ -62,10 +59,6 @@ bool ProtobufFields::next() {
       kind_ = Kind::number;
       number_ = take_number();
       break;
-    case ProtobufWire::fixed64:
-      kind_ = Kind::fixed;
-      std::memcpy(&number_, take_bytes(sizeof number_).data(), sizeof number_);
-      break;
     case ProtobufWire::bytes: {
       kind_ = Kind::bytes;
       const std::uint64_t length = take_number();
@@ -73,16 +66,13 @@ bool ProtobufFields::next() {
       bytes_ = take_bytes(length);
       break;
     }
+    case ProtobufWire::fixed64:
     case ProtobufWire::fixed32:
-      kind_ = Kind::short_fixed;
-      take_bytes(4);
+      kind_ = Kind::other;
+      take_bytes(wire == ProtobufWire::fixed64 ? 8 : 4);
       break;
   }
   return true;
-}
-
-double ProtobufFields::fixed() const {
-  return std::bit_cast<double>(number_);
 }
 
 }  // namespace launchgap::recording

@@ -21,15 +21,13 @@ class ProtobufFields {
   /// Of the field that next() went to. One of another kind than it should be is unknown, as
   /// protobuf has it: nobody asks for it.
   bool is_number(std::uint32_t field) const { return kind_ == Kind::number && field_ == field; }
-  bool is_fixed(std::uint32_t field) const { return kind_ == Kind::fixed && field_ == field; }
   bool is_bytes(std::uint32_t field) const { return kind_ == Kind::bytes && field_ == field; }
   std::uint64_t number() const { return number_; }
-  double fixed() const;  // as a double
   std::string_view bytes() const { return bytes_; }
   ProtobufFields message() const { return {bytes_, bytes_at_}; }
 
  private:
-  enum class Kind : std::uint8_t { number, fixed, bytes, short_fixed };
+  enum class Kind : std::uint8_t { number, bytes, other };
 
   std::uint64_t take_number();
   std::string_view take_bytes(std::uint64_t length);
