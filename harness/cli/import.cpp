@@ -12,7 +12,7 @@
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/import/imported_session.h"
-#include "harness/import/published_session.h"
+#include "harness/import/published_table.h"
 #include "harness/import/recording.h"
 #include "harness/import/tuner_cache.h"
 #include "harness/measure/benchmark.h"

@@ -1,5 +1,3 @@
-#include "harness/import/published_session.h"
-
 #include <algorithm>
 #include <map>
 #include <set>

@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 
 #include "harness/core/output_file.h"
-#include "harness/import/published_session.h"
 #include "harness/record/json.h"
 #include "tests/error_of.h"
 #include "tests/import/text_file.h"
