@@ -5,9 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "harness/cli/baseline_options.h"
 #include "harness/cli/command.h"
-#include "harness/cli/report_outputs.h"
+#include "harness/cli/report_options.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 

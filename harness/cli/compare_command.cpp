@@ -5,7 +5,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/mistakes.h"
-#include "harness/cli/report_outputs.h"
+#include "harness/cli/report_options.h"
 #include "harness/cli/what_to_measure.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "harness/cli/baseline_options.h"
 #include "harness/cli/command.h"
+#include "harness/cli/report_options.h"
 #include "harness/core/clock.h"
 #include "harness/core/csv_table.h"
 #include "harness/core/output_file.h"

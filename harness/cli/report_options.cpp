@@ -1,4 +1,4 @@
-#include "harness/cli/report_outputs.h"
+#include "harness/cli/report_options.h"
 
 #include <cstdlib>
 #include <string_view>
@@ -42,6 +42,24 @@ ExitCode ReportOutputs::write(const regression::Report& report) const {
   written = cli::write(junit, junit.empty() ? "" : junit_xml(report)) && written;
   written = cli::write(markdown, markdown.empty() ? "" : regression::markdown(report)) && written;
   return written ? ExitCode::done : ExitCode::failed;
+}
+
+void BaselineOptions::add_options(CLI::App& command) {
+  command.add_option("--across",
+                     across,
+                     "What you deliberately changed, separated by commas: driver_version, cuBLAS, "
+                     "kernel, launchgap, …");
+  command.add_option("--accepted",
+                     accepted,
+                     "Text file with levels that are accepted, beside those of `history accept`: "
+                     "DEVICE CASE METRIC SINCE ACCEPTED REASON");
+}
+
+regression::CheckOptions BaselineOptions::check_options() const {
+  regression::CheckOptions check;
+  check.across = regression::Across::parse(across);
+  if (!accepted.empty()) check.accepted = regression::read_accepted_levels(accepted);
+  return check;
 }
 
 }  // namespace launchgap::cli
