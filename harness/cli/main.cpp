@@ -8,14 +8,69 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
-#include "harness/cli/help.h"
 #include "harness/cli/mistakes.h"
 #include "harness/core/build_info.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
+#include "harness/core/text.h"
 
 namespace launchgap::cli {
 namespace {
+
+constexpr std::size_t kIndent = 2;
+
+/// What is explained on the left, the explanation beside it, or below where there is little room.
+std::string entry(const std::string& name, const std::string& explanation) {
+  constexpr std::size_t kColumn = 28, kNarrow = 80, kBelow = 6;
+  const std::string head = std::string(kIndent, ' ') + name;
+  if (explanation.empty()) return head + "\n";
+  if (text_columns() < kNarrow)
+    return fmt::format("{}\n{}{}\n", head, std::string(kBelow, ' '), wrapped(explanation, kBelow));
+  const std::string between = head.size() + kIndent <= kColumn
+                                  ? std::string(kColumn - head.size(), ' ')
+                                  : "\n" + std::string(kColumn, ' ');
+  return head + between + wrapped(explanation, kColumn) + "\n";
+}
+
+/// Each line by itself, what does not fit indented.
+std::string lines_wrapped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
+    out += std::string(line.substr(0, first)) + wrapped(line.substr(first), first) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+/// CLI11's help, broken into lines that the terminal has room for.
+class HelpText : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override {
+    return lines_wrapped(app->get_description());
+  }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    while (usage.ends_with('\n')) usage.pop_back();
+    return lines_wrapped(usage);
+  }
+
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return entry(make_option_name(option, is_positional) + make_option_opts(option),
+                 make_option_desc(option));
+  }
+
+  std::string make_subcommand(const CLI::App* command) const override {
+    return entry(command->get_name(), command->get_description());
+  }
+
+  std::string make_footer(const CLI::App* app) const override {
+    return lines_wrapped(app->get_footer());
+  }
+};
 
 constexpr const char* kFooter =
     "Example: launchgap run --profile quick -o results/today && launchgap report results/today\n"

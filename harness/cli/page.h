@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "harness/fleet/fleet.h"
+#include "harness/run/foreign_program.h"
 #include "harness/summary/table.h"
 
 namespace launchgap::cli {
@@ -34,6 +36,23 @@ void write_gap_tables(const std::vector<std::unique_ptr<Summarised>>& sessions,
                       const GapRows& gap,
                       TableUse use,
                       const std::filesystem::path& folder);
+
+/// The Python package that draws pages and writes Parquet, beside the binary.
+class PythonPackage {
+ public:
+  /// Throws Error if it is not beside this binary: in the package's share folder, or in the
+  /// checkout above build/bin.
+  PythonPackage();
+
+  /// To run one of its modules: by LAUNCHGAP_PYTHON, the checkout's .venv, or else python3. What it
+  /// needs for a while goes into `scratch`.
+  ProgramRequest request(const std::string& module,
+                         const std::vector<std::string>& arguments,
+                         const std::filesystem::path& scratch) const;
+
+ private:
+  std::filesystem::path root_;  // holds `reports/`
+};
 
 /// Draws one page over the sessions. Throws Error that says what is missing (Python, matplotlib)
 /// and what to do.
