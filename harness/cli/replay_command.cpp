@@ -54,56 +54,31 @@ std::optional<std::uint64_t> limit_of(const ReplayCommand& command) {
   return *bytes;
 }
 
-/// What each event did, for whoever wants to check an allocator: one row for each.
-class EventTable {
- public:
-  explicit EventTable(const fs::path& path) : file_(path) {
-    file_.write("event,op,id,bytes,address,granted,reserved,in_use,largest_free\n");
-  }
-  void row(std::uint64_t event,
-           const TraceEvent& what,
-           Address address,
-           std::uint64_t granted,
-           const Holding& holding) {
-    line_.clear();
-    fmt::format_to(std::back_inserter(line_),
-                   "{},{},{},{},{},{},{},{},{}\n",
-                   event,
-                   name_of(what.op),
-                   what.id,
-                   what.bytes,
-                   address,
-                   granted,
-                   holding.reserved,
-                   holding.granted,
-                   holding.largest_free);
-    file_.write(line_);
-  }
-  void commit() { file_.commit(); }
-
- private:
-  OutputFile file_;
-  std::string line_;
-};
-
-/// A second time, with each event written down.
+/// A second time, with what each event did written down, for whoever wants to check an allocator.
 void write_events(Trace& trace,
                   const TraceFacts& facts,
                   const BlockAllocatorInfo& info,
                   std::uint64_t limit,
                   const fs::path& path) {
-  EventTable table(path);
+  OutputFile table(path);
+  table.write("event,op,id,bytes,address,granted,reserved,in_use,largest_free\n");
   SimulatedMemory memory(limit);
   BlockPlayer player(memory, info, limit);
   ReplayOptions options;
   options.most_moments = options.most_pictures = 1;
   options.after_each = [&](std::uint64_t number, const TraceEvent& event, std::uint32_t place) {
     const bool allocates = event.op == Op::alloc;
-    table.row(number,
-              event,
-              allocates ? player.address(place) : 0,
-              allocates ? player.block_bytes(place) : 0,
-              player.holder()->holding());
+    const Holding holding = player.holder()->holding();
+    table.write(fmt::format("{},{},{},{},{},{},{},{},{}\n",
+                            number,
+                            name_of(event.op),
+                            event.id,
+                            event.bytes,
+                            allocates ? player.address(place) : 0,
+                            allocates ? player.block_bytes(place) : 0,
+                            holding.reserved,
+                            holding.granted,
+                            holding.largest_free));
   };
   replay(trace, facts, player, options);
   table.commit();
