@@ -171,32 +171,11 @@ std::list<Metric>& metrics() {
 
 }  // namespace
 
-Metric host_time(std::string_view key,
-                 std::string meaning,
-                 std::string excludes,
-                 std::string_view in_a_sentence) {
-  return {key, "ns", kLower, "host_clock", std::move(meaning), std::move(excludes), in_a_sentence};
-}
-
-Metric device_time(std::string_view key,
-                   std::string meaning,
-                   std::string excludes,
-                   std::string_view in_a_sentence) {
-  return {key, "ns", kLower, "events", std::move(meaning), std::move(excludes), in_a_sentence};
-}
-
-Metric traced_time(std::string_view key,
-                   std::string meaning,
-                   std::string excludes,
-                   std::string_view in_a_sentence) {
-  return {key, "ns", kLower, "trace", std::move(meaning), std::move(excludes), in_a_sentence};
-}
-
-Metric derived_ratio(std::string_view key,
-                     std::string meaning,
-                     std::string excludes,
-                     std::string_view in_a_sentence) {
-  return {key, "1", kLower, "derived", std::move(meaning), std::move(excludes), in_a_sentence};
+Metric MetricMaker::operator()(std::string_view key,
+                               std::string meaning,
+                               std::string excludes,
+                               std::string_view in_a_sentence) const {
+  return {key, unit, kLower, source, std::move(meaning), std::move(excludes), in_a_sentence};
 }
 
 const std::list<Metric>& all_metrics() {

@@ -22,24 +22,21 @@ struct Metric {
   std::string_view function_of = {};    // the metric from which it is computed, and nothing else
 };
 
-/// A time in ns, the less the better: of the host's clock, of events on the device, of the trace.
-Metric host_time(std::string_view key,
-                 std::string meaning,
-                 std::string excludes = {},
-                 std::string_view in_a_sentence = {});
-Metric device_time(std::string_view key,
-                   std::string meaning,
-                   std::string excludes = {},
-                   std::string_view in_a_sentence = {});
-Metric traced_time(std::string_view key,
-                   std::string meaning,
-                   std::string excludes = {},
-                   std::string_view in_a_sentence = {});
-/// A ratio that is computed of others, the less the better.
-Metric derived_ratio(std::string_view key,
-                     std::string meaning,
-                     std::string excludes = {},
-                     std::string_view in_a_sentence = {});
+/// Makes metrics of one unit and source of which less is better.
+struct MetricMaker {
+  std::string_view unit, source;
+
+  Metric operator()(std::string_view key,
+                    std::string meaning,
+                    std::string excludes = {},
+                    std::string_view in_a_sentence = {}) const;
+};
+/// A time in ns: of the host's clock, of events on the device, of the trace.
+inline constexpr MetricMaker host_time{"ns", "host_clock"};
+inline constexpr MetricMaker device_time{"ns", "events"};
+inline constexpr MetricMaker traced_time{"ns", "trace"};
+/// A ratio that is computed of others.
+inline constexpr MetricMaker derived_ratio{"1", "derived"};
 
 /// The metrics that benchmarks share, and then those that a benchmark brings (`brings` in
 /// harness/measure/benchmark.h), by key. A metric stays where it is.
