@@ -15,9 +15,9 @@ std::string_view name_of(Truth truth);
 
 struct Verdict {
   Truth truth = Truth::unknown;
-  std::string reason;     // one clause, "CUDA 12.0 and newer have no Kepler"
-  std::string source;     // of the row it rests on; empty for a rule or where there is no row
-  bool recalled = false;  // that row was not confirmed
+  std::string reason = {};  // one clause, "CUDA 12.0 and newer have no Kepler"
+  std::string source = {};  // of the row it rests on; empty for a rule or where there is no row
+  bool recalled = false;    // that row was not confirmed
 
   bool yes() const { return truth == Truth::yes; }
   bool no() const { return truth == Truth::no; }

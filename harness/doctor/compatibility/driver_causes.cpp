@@ -137,7 +137,7 @@ std::optional<Cause> FrameworkQuestion::driver_cause() const {
 /// Whether the driver serves a GPU at all; what the driver says of itself comes before a table.
 Verdict FrameworkQuestion::driver_verdict(const InstalledGpu& gpu) const {
   if (!installation_.driver || !gpu.capability) return {};
-  if (gpu.listed_by_driver) return {Truth::yes, "the driver lists it", "", false};
+  if (gpu.listed_by_driver) return {Truth::yes, "the driver lists it"};
   return driver_serves_gpu(*installation_.driver, *gpu.capability);
 }
 

@@ -177,18 +177,14 @@ Verdict FrameworkQuestion::driver_verdict() const {
   if (installation_.driver_cuda && *installation_.driver_cuda >= *Version::parse(cuda.prefix(2))) {
     return {
         Truth::yes,
-        fmt::format("the driver says that it can do CUDA {}", installation_.driver_cuda->text()),
-        "",
-        false};
+        fmt::format("the driver says that it can do CUDA {}", installation_.driver_cuda->text())};
   }
   if (installation_.driver) return driver_serves_toolkit(*installation_.driver, cuda);
   if (!installation_.driver_cuda) return {};
   // Within a major from 11 on minor-version compatibility may help; that needs the release.
   const bool older = installation_.driver_cuda->major() < cuda.major() || cuda.major() < 11;
   return {older ? Truth::no : Truth::unknown,
-          fmt::format("the driver can do CUDA {} only", installation_.driver_cuda->text()),
-          "",
-          false};
+          fmt::format("the driver can do CUDA {} only", installation_.driver_cuda->text())};
 }
 
 /// What follows from the GPUs' answers for the lines above them.
@@ -314,9 +310,7 @@ Verdict FrameworkQuestion::cudnn_verdict() const {
   const Version& compiled = *answer_.build->cudnn;
   if (wants_own_cudnn(version_) && installation_.cudnn->prefix(2) != compiled.prefix(2)) {
     return {Truth::no,
-            fmt::format("TensorFlow up to 1.4 needs cuDNN {} itself", compiled.prefix(2)),
-            "",
-            false};
+            fmt::format("TensorFlow up to 1.4 needs cuDNN {} itself", compiled.prefix(2))};
   }
   return cudnn_serves(*installation_.cudnn, compiled);
 }
