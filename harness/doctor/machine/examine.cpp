@@ -63,30 +63,30 @@ std::optional<Version> version_in_name(const std::string& path) {
   return version && version->parts().size() >= 2 ? version : std::nullopt;
 }
 
-void take_origin(const Json& json, std::string& origin) {
-  origin = text(json, "origin");
+void take_asked(const ProbeAnswer& answer, AskedLibrary& library) {
+  library.error = text(answer.facts, "error");
+  library.path = text(answer.facts, "path");
+  library.origin = text(answer.facts, "origin");
+  library.died = answer.died;
+  library.hung = answer.hung;
+  library.simulated = maybe<bool>(answer.facts, "simulated").value_or(false);
 }
 
 DriverFacts driver_facts(const ProbeAnswer& answer) {
   DriverFacts driver;
+  take_asked(answer, driver);
   driver.asked = true;
-  driver.died = answer.died;
-  driver.hung = answer.hung;
-  driver.path = text(answer.facts, "path");
   // In WSL and on Jetson the file is libcuda.so.1.1, which is no driver's version.
   driver.version = version_in_name(driver.path);
   if (driver.version && driver.version->major() < 100) driver.version.reset();
   driver.init = call_result(answer.facts);
-  driver.simulated = maybe<bool>(answer.facts, "simulated").value_or(false);
   take(driver.cuda_version, answer.facts, "cuda_version");
-  take_origin(answer.facts, driver.origin);
   for (const Json& device : answer.facts.value("devices", Json::array())) {
     DeviceFacts facts = fields_from_json<DeviceFacts>(device);
     facts.name = printable(facts.name, 100);
     driver.devices.push_back(std::move(facts));
   }
-  const std::string error = text(answer.facts, "error");
-  (driver.loaded() && driver.init ? driver.devices_error : driver.error) = error;
+  if (driver.loaded() && driver.init) std::swap(driver.error, driver.devices_error);
   return driver;
 }
 
@@ -99,14 +99,11 @@ cuda::NvmlGpu nvml_gpu(const Json& json) {
 
 NvmlFacts nvml_facts(const ProbeAnswer& answer) {
   NvmlFacts nvml;
+  take_asked(answer, nvml);
   nvml.asked = true;
-  nvml.died = answer.died;
-  nvml.error = text(answer.facts, "error");
-  nvml.path = text(answer.facts, "path");
   nvml.version = text(answer.facts, "version");
   nvml.failed = call_result(answer.facts);
   nvml.driver_version = Version::parse(text(answer.facts, "driver_version"));
-  nvml.simulated = maybe<bool>(answer.facts, "simulated").value_or(false);
   for (const Json& gpu : answer.facts.value("gpus", Json::array()))
     nvml.gpus.push_back(nvml_gpu(gpu));
   return nvml;
@@ -156,16 +153,11 @@ LibraryFacts library_facts(const LibraryKind& kind,
                            const std::string& soname,
                            const ProbeAnswer& answer) {
   LibraryFacts facts;
+  take_asked(answer, facts);
   facts.kind = kind.name;
   facts.soname = soname;
-  facts.path = text(answer.facts, "path");
   facts.version = text(answer.facts, "version");
-  facts.error = text(answer.facts, "error");
-  facts.died = answer.died;
-  facts.hung = answer.hung;
   facts.call = call_result(answer.facts);
-  facts.simulated = maybe<bool>(answer.facts, "simulated").value_or(false);
-  take_origin(answer.facts, facts.origin);
   if (facts.version.empty()) {
     if (const auto version = version_in_name(facts.path)) facts.version = version->text();
   }

@@ -19,53 +19,50 @@ struct CallResult {
   std::string text;
 };
 
-/// The user-mode driver, libcuda.so.1, as the loader finds it.
-struct DriverFacts {
-  bool asked = false;
+/// What is known of any library that was asked, as the loader finds it.
+struct AskedLibrary {
   std::string error;                // why it could not be loaded
   std::string path;                 // links resolved; empty if it could not be loaded
   std::string origin;               // why the loader took this one
-  std::vector<std::string> others;  // other copies that the loader would have come to
+  std::vector<std::string> others;  // different files of the same name that it would have come to
+  std::string died;                 // how its process ended, if it did not end well
+  bool hung = false;                // it did not answer in time
+  bool simulated = false;
+};
+
+/// The user-mode driver, libcuda.so.1.
+struct DriverFacts : AskedLibrary {
+  bool asked = false;
   std::optional<Version> version;   // from the file's name, libcuda.so.580.65.06
   std::optional<int> cuda_version;  // 13000
   std::optional<CallResult> init;   // cuInit
   std::vector<DeviceFacts> devices;
   std::string devices_error;  // why they could not be listed
-  std::string died;           // how its process ended, if it did not end well
-  bool hung = false;          // it did not answer in time
-  bool simulated = false;
 
   bool loaded() const { return !path.empty(); }
   /// It started, and listed at least one GPU.
   bool works() const { return init && init->code == 0 && !devices.empty(); }
 };
 
-struct NvmlFacts {
+struct NvmlFacts : AskedLibrary {
   bool asked = false;
-  std::string error;  // why it could not be loaded
-  std::string path, version;
+  std::string version;
   std::optional<CallResult> failed;  // what it answered if it does not work
   std::optional<Version> driver_version;
   std::vector<cuda::NvmlGpu> gpus;
-  std::string died;
-  bool simulated = false;
 };
 
 /// One of NVIDIA's libraries, by a name that programs ask for.
-struct LibraryFacts {
+struct LibraryFacts : AskedLibrary {
   std::string kind;    // cudart, cublas, cudnn, cupti, nccl
   std::string soname;  // "libcudnn.so.9"
-  std::string path, version, error, died;
-  bool hung = false;                // it was not ready in time
-  std::string origin;               // why the loader took this file
-  std::vector<std::string> others;  // different files of the same name that it would have come to
-  std::optional<CallResult> call;   // cudart: cudaGetDeviceCount
-  std::vector<CallResult> checks;   // cudnn: whether its parts belong together, where they do not
-  std::vector<std::string> files;   // cudnn: all parts that it loaded
+  std::string version;
+  std::optional<CallResult> call;  // cudart: cudaGetDeviceCount
+  std::vector<CallResult> checks;  // cudnn: whether its parts belong together, where they do not
+  std::vector<std::string> files;  // cudnn: all parts that it loaded
   // What the files hold code for: "9.0", and "9.0a" for that capability alone.
   std::vector<std::string> machine_code, ptx;
   std::string code_incomplete;  // why there may be more; empty if all of it was read
-  bool simulated = false;
 };
 
 /// A step of the proof.
