@@ -55,6 +55,10 @@ std::string counted(std::string_view number, std::string_view noun);
 /// What stands between the separators; nothing of what is empty.
 std::vector<std::string_view> parts_of(std::string_view text, std::string_view separator);
 
+/// What stands behind "name:" on a line of its own, of those before the first empty line; nothing
+/// where there is none.
+std::optional<std::string_view> header_field(std::string_view text, std::string_view name);
+
 /// "a, b and c"; the last one may be joined by another word, as "or".
 std::string list_text(const std::vector<std::string>& words, std::string_view last = "and");
 /// "a, b and 7 more": no more than `most` of them by name.

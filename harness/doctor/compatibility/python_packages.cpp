@@ -53,20 +53,9 @@ bool is_of_interest(std::string_view package) {
          std::ranges::any_of(families(), [&](const Family& f) { return is_of(f, package); });
 }
 
-/// The value of a header of METADATA, of the lines before the first empty one.
+/// The value of a header of METADATA.
 std::string header(std::string_view metadata, std::string_view name) {
-  while (!metadata.empty()) {
-    const std::size_t end = std::min(metadata.find('\n'), metadata.size());
-    std::string_view line = metadata.substr(0, end);
-    metadata.remove_prefix(std::min(end + 1, metadata.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) break;
-    if (!line.starts_with(name) || line.substr(name.size(), 1) != ":") continue;
-    line.remove_prefix(name.size() + 1);
-    while (line.starts_with(' ') || line.starts_with('\t')) line.remove_prefix(1);
-    return printable(line, 100);
-  }
-  return "";
+  return printable(header_field(metadata, name).value_or(""), 100);
 }
 
 /// What a pattern finds in the short lines of a file of Python code, which is read as text.

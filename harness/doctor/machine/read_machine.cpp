@@ -122,11 +122,7 @@ DeviceNode node_at(const SystemFiles& files, const std::string& path) {
 std::optional<long> minor_of(const SystemFiles& files, const std::string& address) {
   const std::string text =
       files.read("/proc/driver/nvidia/gpus/" + address + "/information", 65536).value_or("");
-  const std::string field = "Device Minor:";
-  const std::size_t at = text.find(field);
-  if (at == std::string::npos) return std::nullopt;
-  const std::string rest = text.substr(at + field.size(), 64);
-  const auto minor = number(rest.substr(std::min(rest.find_first_not_of(" \t"), rest.size())));
+  const auto minor = number(std::string(header_field(text, "Device Minor").value_or("")));
   return minor && *minor >= 0 && *minor <= 9999 ? minor : std::nullopt;
 }
 

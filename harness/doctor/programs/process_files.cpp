@@ -57,17 +57,6 @@ std::string_view next(std::string_view& text, char separator) {
   return part;
 }
 
-/// "S" of the line "State:\tS (sleeping)".
-std::optional<std::string> status_field(const std::string& status, std::string_view name) {
-  for (std::string_view line : parts_of(status, "\n")) {
-    if (!line.starts_with(name) || line.substr(name.size(), 1) != ":") continue;
-    line.remove_prefix(name.size() + 1);
-    while (line.starts_with('\t') || line.starts_with(' ')) line.remove_prefix(1);
-    return std::string(line);
-  }
-  return std::nullopt;
-}
-
 /// The device node of `system` that a path of a process is, if it is one of NVIDIA's.
 std::optional<std::string> node_of(std::string_view path, const SystemFiles& system) {
   if (path.find("/dev/") == std::string_view::npos) return std::nullopt;
@@ -191,18 +180,18 @@ std::string why_not(pid_t pid, const SystemFiles& proc) {
   const std::string folder = folder_of(pid);
   const auto status = proc.read(folder + "/status");
   if (!status) return fmt::format("there is no process {}", pid);
-  if (status_field(*status, "State").value_or("").starts_with('Z')) {
+  if (header_field(*status, "State").value_or("").starts_with('Z')) {
     return fmt::format(
         "process {} has ended; it is a zombie, which its parent has not collected yet", pid);
   }
-  if (status_field(*status, "Kthread").value_or("0") == "1" || !status_field(*status, "VmSize")) {
+  if (header_field(*status, "Kthread").value_or("0") == "1" || !header_field(*status, "VmSize")) {
     return fmt::format("process {} is a thread of the kernel, which runs no program", pid);
   }
   const int file = open(proc.at(folder + "/maps").c_str(), O_RDONLY | O_CLOEXEC);
   const int error = file < 0 ? errno : 0;
   if (file >= 0) close(file);
-  const std::string owner = status_field(*status, "Uid").value_or("?");
-  const std::string uid = owner.substr(0, owner.find('\t'));
+  const std::string_view owner = header_field(*status, "Uid").value_or("?");
+  const std::string uid(owner.substr(0, owner.find('\t')));
   if (error == EACCES || error == EPERM || error == 0) {
     if (uid != std::to_string(geteuid())) {
       return fmt::format(
