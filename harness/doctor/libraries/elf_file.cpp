@@ -218,10 +218,6 @@ ElfFile::ElfFile(const fs::path& path) : handle_(std::make_unique<Handle>()) {
 
 ElfFile::~ElfFile() = default;
 
-int ElfFile::descriptor() const {
-  return handle_->file;
-}
-
 std::optional<bool> ElfFile::exports(std::string_view symbol) const {
   Elf_Scn* section = nullptr;
   while ((section = elf_nextscn(handle_->elf, section)) != nullptr) {

@@ -55,8 +55,6 @@ class ElfFile {
   std::vector<Section> sections() const;
   /// Size in bytes.
   std::uint64_t size() const { return size_; }
-  /// Open for reading; belongs to this object.
-  int descriptor() const;
 
  private:
   struct Handle;
