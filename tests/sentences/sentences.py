@@ -143,7 +143,7 @@ SENTENCES_IN = [
     f"harness/{folder}/{name}.cpp"
     for folder, names in {
         "doctor/rules": "*",
-        "doctor/programs": "program_findings program_verdict",
+        "doctor/programs": "program_verdict",
         "doctor/compatibility": "*_causes framework_question python_packages",
         "summary": "*causes session_findings skew case_rates ceiling fallback selections device_answers job_answer adviser",
         "gap": "gap gap_answers",

@@ -198,7 +198,7 @@ Finding why_no_library(const MachineFacts& facts) {
 // --- libcuda is there
 // -----------------------------------------------------------------------------
 
-bool is_stub(const MachineFacts& facts) {
+bool driver_is_stub(const MachineFacts& facts) {
   return facts.driver.path.find("/stubs/") != std::string::npos ||
          (facts.driver.init && facts.driver.init->code == 34);
 }
@@ -401,7 +401,7 @@ std::optional<Finding> why_no_driver(const MachineFacts& facts) {
   if (driver.works()) return std::nullopt;
   if (!driver.loaded()) return why_no_library(facts);
   if (!driver.died.empty()) return driver_died(facts);
-  if (is_stub(facts)) return stub(facts);
+  if (driver_is_stub(facts)) return stub(facts);
   if (!driver.init) {
     return prevents("driver-library-broken",
                     "libcuda.so.1 is no CUDA driver.",
