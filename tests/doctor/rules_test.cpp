@@ -1,11 +1,12 @@
 // The rules on facts that no machine of the tests can be made to have.
+#include "harness/doctor/rules/rules.h"
+
 #include <cerrno>
 #include <functional>
 
 #include <gmock/gmock.h>
 
 #include "harness/doctor/rules/diagnose.h"
-#include "harness/doctor/rules/rule_layers.h"
 #include "tests/sentences/said.h"
 
 namespace launchgap::doctor {

@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/doctor/rules/rule_layers.h"
-#include "harness/doctor/rules/rule_words.h"
+#include "harness/doctor/rules/rules.h"
 
 namespace launchgap::doctor {
 

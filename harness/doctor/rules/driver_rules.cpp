@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 
 #include "harness/doctor/compatibility/compatibility.h"
-#include "harness/doctor/rules/cuda_visible_devices.h"
 #include "harness/doctor/rules/diagnose.h"
-#include "harness/doctor/rules/rule_layers.h"
-#include "harness/doctor/rules/rule_words.h"
+#include "harness/doctor/rules/rules.h"
 
 namespace launchgap::doctor {
 namespace {

@@ -7,9 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/doctor/compatibility/compatibility.h"
-#include "harness/doctor/rules/cuda_visible_devices.h"
-#include "harness/doctor/rules/rule_layers.h"
-#include "harness/doctor/rules/rule_words.h"
+#include "harness/doctor/rules/rules.h"
 #include "kernels/images.h"
 #include "kernels/kernels.h"
 

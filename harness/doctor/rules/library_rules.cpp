@@ -11,8 +11,7 @@
 #include "harness/core/text.h"
 #include "harness/device/shared_library.h"
 #include "harness/doctor/compatibility/compatibility.h"
-#include "harness/doctor/rules/rule_layers.h"
-#include "harness/doctor/rules/rule_words.h"
+#include "harness/doctor/rules/rules.h"
 
 namespace launchgap::doctor {
 namespace {

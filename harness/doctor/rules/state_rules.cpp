@@ -8,8 +8,7 @@
 #include "harness/core/text.h"
 #include "harness/doctor/compatibility/compatibility.h"
 #include "harness/doctor/compatibility/framework_answer.h"
-#include "harness/doctor/rules/rule_layers.h"
-#include "harness/doctor/rules/rule_words.h"
+#include "harness/doctor/rules/rules.h"
 
 namespace launchgap::doctor {
 namespace {
