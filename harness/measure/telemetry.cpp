@@ -47,54 +47,44 @@ constexpr TelemetryQuantity kQuantities[] = {
     {"other_processes", "1", false, "Other processes that compute on the GPU."},
 };
 
+/// Kernels with CONFIG_SCHED_DEBUG tell.
+std::optional<double> read_migrations() {
+  std::ifstream file("/proc/thread-self/sched");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("se.nr_migrations"))
+      return std::strtod(line.c_str() + line.rfind(' '), nullptr);
+  }
+  return std::nullopt;
+}
+
+/// Of the calling thread and its CPU.
+void read_host(const SystemFiles& system, TelemetryReading& reading) {
+  rusage usage{};
+  if (getrusage(RUSAGE_THREAD, &usage) == 0) {
+    reading.values.emplace_back("involuntary_switches", usage.ru_nivcsw);
+    reading.values.emplace_back("voluntary_switches", usage.ru_nvcsw);
+    reading.values.emplace_back("page_faults", usage.ru_minflt);
+  }
+  const auto add = [&](std::string_view key, const std::optional<double>& value) {
+    if (value) reading.values.emplace_back(key, *value);
+  };
+  add("migrations", read_migrations());
+  const int cpu = sched_getcpu();
+  if (cpu < 0) return;
+  const CpuCounters counters = read_cpu_counters(system, cpu);
+  add("stolen_ms", counters.stolen_ms);
+  add("sibling_busy_ms", counters.sibling_busy_ms);
+  add("cpu_mhz", counters.mhz);
+  add("deep_idle_us", counters.deep_idle_us);
+}
+
 }  // namespace
 
 std::span<const TelemetryQuantity> telemetry_quantities() {
   return kQuantities;
 }
 
-class Telemetry::Host {
- public:
-  void read(TelemetryReading& reading) {
-    rusage usage{};
-    if (getrusage(RUSAGE_THREAD, &usage) == 0) {
-      reading.values.emplace_back("involuntary_switches", usage.ru_nivcsw);
-      reading.values.emplace_back("voluntary_switches", usage.ru_nvcsw);
-      reading.values.emplace_back("page_faults", usage.ru_minflt);
-    }
-    if (const auto migrations = read_migrations())
-      reading.values.emplace_back("migrations", *migrations);
-    const int cpu = sched_getcpu();
-    if (cpu < 0) return;
-    const CpuCounters counters = read_cpu_counters(system_, cpu);
-    const auto add = [&](std::string_view key, const std::optional<double>& value) {
-      if (value) reading.values.emplace_back(key, *value);
-    };
-    add("stolen_ms", counters.stolen_ms);
-    add("sibling_busy_ms", counters.sibling_busy_ms);
-    add("cpu_mhz", counters.mhz);
-    add("deep_idle_us", counters.deep_idle_us);
-  }
-  std::map<std::string, std::string> missing() const {
-    const int cpu = sched_getcpu();
-    return cpu < 0 ? std::map<std::string, std::string>() : missing_cpu_counters(system_, cpu);
-  }
-
- private:
-  /// Kernels with CONFIG_SCHED_DEBUG tell.
-  static std::optional<double> read_migrations() {
-    std::ifstream file("/proc/thread-self/sched");
-    for (std::string line; std::getline(file, line);) {
-      if (line.starts_with("se.nr_migrations"))
-        return std::strtod(line.c_str() + line.rfind(' '), nullptr);
-    }
-    return std::nullopt;
-  }
-
-  SystemFiles system_;
-};
-
-Telemetry::Telemetry(const DeviceFacts& device) : host_(std::make_unique<Host>()) {
+Telemetry::Telemetry(const DeviceFacts& device) {
   if (!is_gpu(device)) return;
   try {
     gpu_ = std::make_unique<cuda::GpuState>(device);
@@ -107,7 +97,7 @@ Telemetry::~Telemetry() = default;
 
 TelemetryReading Telemetry::read() {
   TelemetryReading reading{now_ns(), {}};
-  host_->read(reading);
+  read_host(system_, reading);
   if (!gpu_) return reading;
   for (const cuda::Gauge& gauge : gpu_->read())
     reading.values.emplace_back(gauge.name, gauge.value);
@@ -115,7 +105,8 @@ TelemetryReading Telemetry::read() {
 }
 
 std::map<std::string, std::string> Telemetry::missing() const {
-  return host_->missing();
+  const int cpu = sched_getcpu();
+  return cpu < 0 ? std::map<std::string, std::string>() : missing_cpu_counters(system_, cpu);
 }
 
 std::map<std::string, std::string> Telemetry::device_settings() const {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/core/system_files.h"
 #include "harness/device/facts.h"
 
 namespace launchgap {
@@ -57,8 +58,7 @@ class Telemetry {
   std::optional<LoadedLibrary> loaded_library() const;
 
  private:
-  class Host;
-  std::unique_ptr<Host> host_;
+  SystemFiles system_;
   std::unique_ptr<cuda::GpuState> gpu_;
   std::string device_problem_;
 };
