@@ -58,6 +58,9 @@ class SharedLibrary {
   LoadedLibrary facts_;
 };
 
+/// Takes a function of the lists in abi/ from the `file` that it is in to its place in `library`.
+#define LAUNCHGAP_LOAD(name, required, ...) file.take(library.name, #name, required);
+
 /// CUDA's "13000" as "13.0".
 std::string cuda_version_text(int version);
 /// cuDNN's "8907" as "8.9.7", and "91900" as "9.19.0".

@@ -34,9 +34,7 @@ struct Cublas : abi::CublasFunctions {
                    "libcublas.so"),
         "Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it");
     Cublas library;
-#define LAUNCHGAP_LOAD(name, required, ...) file.take(library.name, #name, required);
     LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_LOAD)
-#undef LAUNCHGAP_LOAD
     library.facts = file.facts();
     return library;
   }

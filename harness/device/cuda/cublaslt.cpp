@@ -37,9 +37,7 @@ struct CublasLt : abi::CublasLtFunctions {
             "libcublasLt.so"),
         "It comes with cuBLAS; scripts/setup --with-cuda brings both");
     CublasLt library;
-#define LAUNCHGAP_LOAD(name, required, ...) file.take(library.name, #name, required);
     LAUNCHGAP_CUBLASLT_FUNCTIONS(LAUNCHGAP_LOAD)
-#undef LAUNCHGAP_LOAD
     library.facts = file.facts();
     library.facts.version = cublas_version_text(static_cast<int>(library.cublasLtGetVersion()));
     note_loaded(library.facts);

@@ -12,16 +12,14 @@ const Driver& Driver::get() {
   static const Driver driver = [] {
     const SharedLibrary file = SharedLibrary::open(
         {"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}, /*loader_alone=*/true});
-    Driver loaded;
-#define LAUNCHGAP_LOAD(name, required, ...) file.take(loaded.name, #name, required);
+    Driver library;
     LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LAUNCHGAP_LOAD)
-#undef LAUNCHGAP_LOAD
-    loaded.facts = file.facts();
+    library.facts = file.facts();
     int version = 0;
-    if (loaded.cuDriverGetVersion(&version) == abi::kSuccess) {
-      loaded.facts.version = cuda_version_text(version);
+    if (library.cuDriverGetVersion(&version) == abi::kSuccess) {
+      library.facts.version = cuda_version_text(version);
     }
-    return loaded;
+    return library;
   }();
   return driver;
 }

@@ -46,9 +46,7 @@ struct Nccl : abi::NcclFunctions {
         "Without it GPUs compute no sum together; `pip install nvidia-nccl-cu13` (or -cu12) brings "
         "it");
     Nccl library;
-#define LAUNCHGAP_LOAD(name, required, ...) file.take(library.name, #name, required);
     LAUNCHGAP_NCCL_FUNCTIONS(LAUNCHGAP_LOAD)
-#undef LAUNCHGAP_LOAD
     library.facts = file.facts();
     int version = 0;
     library.check(library.ncclGetVersion(&version), "ncclGetVersion");

@@ -158,18 +158,16 @@ const Nvml& Nvml::get() {
   static const Nvml loaded = [] {
     const SharedLibrary file = SharedLibrary::open(
         {"NVML", "LAUNCHGAP_LIBNVML", {"libnvidia-ml.so.1"}, {}, /*loader_alone=*/true});
-    Nvml functions;
-#define LAUNCHGAP_LOAD(name, required, ...) file.take(functions.name, #name, required);
+    Nvml library;
     LAUNCHGAP_NVML_FUNCTIONS(LAUNCHGAP_LOAD)
-#undef LAUNCHGAP_LOAD
-    functions.facts = file.facts();
-    functions.check(functions.nvmlInit_v2(), "nvmlInit_v2");
+    library.facts = file.facts();
+    library.check(library.nvmlInit_v2(), "nvmlInit_v2");
     std::array<char, 80> version{};
-    if (functions.nvmlSystemGetNVMLVersion &&
-        functions.nvmlSystemGetNVMLVersion(version.data(), version.size() - 1) == nvml::kSuccess) {
-      functions.facts.version = version.data();
+    if (library.nvmlSystemGetNVMLVersion &&
+        library.nvmlSystemGetNVMLVersion(version.data(), version.size() - 1) == nvml::kSuccess) {
+      library.facts.version = version.data();
     }
-    return functions;
+    return library;
   }();
   return loaded;
 }

@@ -65,11 +65,11 @@ OneDnn OneDnn::load() {
                            {soname, fmt::format("{}.{}", soname, DNNL_VERSION_MINOR)},
                            {}});
   OneDnn library;
-#define LAUNCHGAP_LOAD(name) \
+#define LAUNCHGAP_LOAD_ONEDNN(name) \
   library.name = reinterpret_cast<decltype(&::name)>(file.require(#name));
-  LAUNCHGAP_ONEDNN_FUNCTIONS(LAUNCHGAP_LOAD)
-  LAUNCHGAP_ONEDNN_VERSIONED(LAUNCHGAP_LOAD)
-#undef LAUNCHGAP_LOAD
+  LAUNCHGAP_ONEDNN_FUNCTIONS(LAUNCHGAP_LOAD_ONEDNN)
+  LAUNCHGAP_ONEDNN_VERSIONED(LAUNCHGAP_LOAD_ONEDNN)
+#undef LAUNCHGAP_LOAD_ONEDNN
   const dnnl_version_t* const version = library.dnnl_version();
   library.version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
   library.check(library.dnnl_engine_create(&library.engine, dnnl_cpu, 0), "dnnl_engine_create");

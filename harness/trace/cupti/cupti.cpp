@@ -38,17 +38,13 @@ const Cupti& Cupti::get() {
                                        sonames_by_version(),
                                        driver_version(),
                                        "libcupti.so"));
-    auto* const loaded = new Cupti;
-#define LAUNCHGAP_LOAD(name, required, ...)                                                \
-  loaded->name = reinterpret_cast<decltype(loaded->name)>((required) ? file.require(#name) \
-                                                                     : file.find(#name));
+    auto& library = *new Cupti;
     LAUNCHGAP_CUPTI_FUNCTIONS(LAUNCHGAP_LOAD)
-#undef LAUNCHGAP_LOAD
-    loaded->facts = file.facts();
-    if (loaded->cuptiGetVersion(&loaded->version) != abi::kSuccess)
+    library.facts = file.facts();
+    if (library.cuptiGetVersion(&library.version) != abi::kSuccess)
       throw Error("CUPTI ({}) does not tell its version", file.path());
-    loaded->facts.version = version_text(loaded->version);
-    return loaded;
+    library.facts.version = version_text(library.version);
+    return &library;
   }();
   return *cupti;
 }
