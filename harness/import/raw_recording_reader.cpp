@@ -17,7 +17,6 @@
 #include "harness/import/call_names.h"
 #include "harness/import/readers.h"
 #include "harness/injected/raw_recording.h"
-#include "harness/trace/cupti/cupti_version.h"
 #include "harness/trace/cupti/decode.h"
 
 namespace launchgap::recording {

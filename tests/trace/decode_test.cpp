@@ -9,8 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/trace/cupti/cupti_version.h"
-
 namespace launchgap::cupti {
 namespace {
 

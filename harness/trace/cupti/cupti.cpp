@@ -7,7 +7,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/device/cuda/driver.h"
-#include "harness/trace/cupti/cupti_version.h"
+#include "harness/trace/cupti/decode.h"
 
 namespace launchgap::cupti {
 namespace {

@@ -1,8 +1,9 @@
-// CUPTI's buffers of records, as the activity model has them.
+// CUPTI's buffers of records, as the activity model has them, and its versions in words.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "harness/device/activity.h"
 #include "harness/trace/cupti/abi.h"
@@ -28,5 +29,8 @@ activity::OverheadKind overhead_kind(abi::OverheadKind kind);
 /// What a call is for, by its number in the domain.
 activity::Purpose driver_purpose(std::uint32_t call);
 activity::Purpose runtime_purpose(std::uint32_t call);
+
+/// "13.0 (API 130001)", "12.4 (API 22)".
+std::string version_text(std::uint32_t version);
 
 }  // namespace launchgap::cupti
