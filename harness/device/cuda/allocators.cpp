@@ -1,5 +1,3 @@
-#include "harness/device/cuda/allocators.h"
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -7,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/cuda/libraries.h"
 #include "harness/device/inserted_delay.h"
-#include "harness/device/mapping_allocators.h"
 
 namespace launchgap::cuda {
 namespace {

@@ -6,7 +6,6 @@
 #include "harness/core/text.h"
 #include "harness/device/cuda/cublas_types.h"
 #include "harness/device/cuda/libraries.h"
-#include "harness/device/cuda/stream.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap::cuda {

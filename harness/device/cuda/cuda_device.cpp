@@ -15,11 +15,9 @@
 #include "harness/core/system_files.h"
 #include "harness/core/text.h"
 #include "harness/device/allocator.h"
-#include "harness/device/cuda/allocators.h"
 #include "harness/device/cuda/driver.h"
 #include "harness/device/cuda/kernel.h"
 #include "harness/device/cuda/libraries.h"
-#include "harness/device/cuda/runtime_launcher.h"
 #include "harness/device/cuda/stream.h"
 #include "harness/device/device.h"
 

@@ -1,4 +1,5 @@
-// cuBLAS, cuDNN and NCCL behind the faces of device.h.
+// cuBLAS, cuDNN, NCCL, the CUDA runtime and the driver's memory, behind the faces of device.h and
+// allocator.h.
 #pragma once
 
 #include <memory>
@@ -6,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/device/allocator.h"
 #include "harness/device/collective.h"
 #include "harness/device/convolution.h"
-#include "harness/device/cuda/abi/driver.h"
-#include "harness/device/device.h"
+#include "harness/device/cuda/driver.h"
+#include "harness/device/cuda/stream.h"
 #include "harness/device/matmul.h"
 
 namespace launchgap::cuda {
@@ -42,6 +44,26 @@ std::unique_ptr<Convolution> cudnn_graph_convolution(Device& device,
 
 /// NCCL's sums over several GPUs. Loads it on first use. Throws Unsupported where it is missing.
 std::unique_ptr<Collective> nccl_collective(std::span<Device* const> devices);
+
+// --- The CUDA runtime's ways to launch, through the plugin of runtime_plugin.h ---
+
+/// Loads the plugin once per process. Throws Unsupported if there is none or it cannot be used
+/// here, with what to do about it.
+std::unique_ptr<NullLauncher> runtime_launcher(RuntimeApi api);
+
+// --- The CUDA driver's ways to get memory ---
+
+/// Throws Unsupported for a kind that GPUs, or this GPU's driver, do not have.
+std::unique_ptr<Allocator> make_allocator(const Driver& driver,
+                                          CudaStream& stream,
+                                          abi::Device device,
+                                          AllocatorKind kind,
+                                          launchgap::Device& of);
+
+/// The driver's virtual memory management. Throws Unsupported where the driver or the GPU has none.
+std::unique_ptr<VirtualMemory> make_virtual_memory(const Driver& driver, abi::Device device);
+
+// --- What the libraries have in common ---
 
 /// The libraries loaded so far.
 std::vector<LoadedLibrary> loaded_libraries();

@@ -10,7 +10,6 @@
 
 #include "harness/core/errors.h"
 #include "harness/device/cuda/libraries.h"
-#include "harness/device/cuda/stream.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap::cuda {

@@ -1,5 +1,3 @@
-#include "harness/device/cuda/runtime_launcher.h"
-
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"

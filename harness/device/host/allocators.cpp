@@ -1,5 +1,3 @@
-#include "harness/device/host/allocators.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -15,8 +13,8 @@
 
 #include "harness/core/errors.h"
 #include "harness/device/device.h"
+#include "harness/device/host/host_device.h"
 #include "harness/device/inserted_delay.h"
-#include "harness/device/mapping_allocators.h"
 
 namespace launchgap::host {
 namespace {

@@ -17,7 +17,6 @@
 #include "harness/device/code_levels.h"
 #include "harness/device/convolution.h"
 #include "harness/device/device.h"
-#include "harness/device/host/allocators.h"
 #include "harness/device/host/libraries.h"
 #include "harness/device/host/queue.h"
 #include "harness/device/host/recorder.h"

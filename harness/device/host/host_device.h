@@ -3,10 +3,22 @@
 // run on any machine.
 #pragma once
 
+#include <memory>
+
+#include "harness/device/allocator.h"
 #include "harness/device/backend.h"
 
 namespace launchgap::host {
 
 const Backend& backend();
+
+// --- The host's ways to get memory ---
+
+/// Throws Unsupported for a kind that the host does not have.
+std::unique_ptr<Allocator> make_allocator(AllocatorKind kind, Device& device);
+
+// --- The host's addresses and pages ---
+
+std::unique_ptr<VirtualMemory> make_virtual_memory();
 
 }  // namespace launchgap::host
