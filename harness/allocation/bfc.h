@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory_resource>
+#include <set>
 #include <vector>
 
 #include "harness/allocation/block_list.h"

@@ -1,7 +1,9 @@
 // The caching allocator of PyTorch.
 #pragma once
 
+#include <map>
 #include <memory_resource>
+#include <set>
 
 #include "harness/allocation/block_list.h"
 

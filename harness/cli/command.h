@@ -1,4 +1,5 @@
-// The commands of launchgap: one file each, which adds its options and says what it does.
+// The commands of launchgap: a file each (`join` beside `investigate`), which adds its options and
+// says what it does.
 #pragma once
 
 #include <functional>

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
 // launchgap report
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>

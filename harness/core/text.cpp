@@ -226,8 +226,13 @@ std::string table(const std::vector<std::vector<std::string>>& rows,
   return text;
 }
 
-std::string uuid_text(std::string_view bytes) {
-  if (bytes.find_first_not_of('\0') == std::string_view::npos) return {};
+std::string recorded_uuid_text(std::string_view bytes) {
+  const bool known =
+      bytes.size() == kUuidBytes && bytes.find_first_not_of('\0') != std::string_view::npos;
+  return known ? uuid_text(std::span<const char, kUuidBytes>(bytes.data(), kUuidBytes)) : "";
+}
+
+std::string uuid_text(std::span<const char, kUuidBytes> bytes) {
   std::string text;
   for (std::size_t i = 0; i < kUuidBytes; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';

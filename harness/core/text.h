@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,9 +45,11 @@ std::string bytes_text(double bytes);
 /// what does not fit.
 std::optional<std::uint64_t> bytes_of_text(std::string_view text);
 
-/// The kUuidBytes of a UUID, as one writes it; empty where all are 0.
 inline constexpr std::size_t kUuidBytes = 16;
-std::string uuid_text(std::string_view bytes);
+/// A UUID as one writes it.
+std::string uuid_text(std::span<const char, kUuidBytes> bytes);
+/// The same of what others wrote: empty for another number of bytes, and where all are 0.
+std::string recorded_uuid_text(std::string_view bytes);
 
 /// "1 thread", "8 threads".
 std::string counted(std::uint64_t number, std::string_view noun);

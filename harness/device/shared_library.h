@@ -59,7 +59,7 @@ class SharedLibrary {
 };
 
 /// Takes a function of the lists in abi/ from the `file` that it is in to its place in `library`.
-#define LAUNCHGAP_LOAD(name, required, ...) file.take(library.name, #name, required);
+#define LAUNCHGAP_TAKE(name, required, ...) file.take(library.name, #name, required);
 
 /// CUDA's "13000" as "13.0".
 std::string cuda_version_text(int version);

@@ -21,9 +21,12 @@
 #include "harness/record/schema.h"
 
 namespace launchgap::recording {
-namespace {
 
 namespace fs = std::filesystem;
+
+// --- Writing ---
+
+namespace {
 
 constexpr std::size_t kPerBlock = 8192;
 
@@ -154,8 +157,6 @@ fs::path events_of(const fs::path& records_file) {
 // --- Reading ---
 
 namespace {
-
-namespace fs = std::filesystem;
 
 template <class Event>
 void read_block(const Json& json, Process& process) {

@@ -129,7 +129,7 @@ class NvprofReader {
       if (rows.integer(2) > 0)
         gpu.compute_capability = fmt::format("{}.{}", rows.integer(2), rows.integer(3));
       if (rows.integer(4) > 0) gpu.memory_bytes = static_cast<std::uint64_t>(rows.integer(4));
-      if (rows.text(5).size() == kUuidBytes) gpu.uuid = uuid_text(rows.text(5));
+      gpu.uuid = recorded_uuid_text(rows.text(5));
       recording_.gpus.push_back(std::move(gpu));
     }
   }

@@ -310,7 +310,7 @@ class RawReader {
     if (capability > 0)
       gpu.compute_capability = fmt::format("{}.{}", capability / 10, capability % 10);
     if (const std::uint64_t bytes = entries.number(); bytes > 0) gpu.memory_bytes = bytes;
-    gpu.uuid = uuid_text(entries.bytes(kUuidBytes));
+    gpu.uuid = recorded_uuid_text(entries.bytes(kUuidBytes));
     gpu.name = entries.bytes(entries.number_of<std::size_t>(kLongestName));
     recording_.gpus.push_back(std::move(gpu));
   }

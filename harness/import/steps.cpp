@@ -1,6 +1,7 @@
 #include "harness/import/steps.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <optional>

@@ -1,8 +1,6 @@
 // A second process that works on the same GPU, for as long as it is told to.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <string_view>
 #include <sys/types.h>
 

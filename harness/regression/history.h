@@ -107,7 +107,7 @@ enum class Day { begin, end };
 std::int64_t parse_time(const std::string& text, Day day = Day::begin);
 
 /// What a session says of a metric.
-struct SaidOfMetric {
+struct MetricOfSession {
   rules::Night night;
   std::size_t runs = 0;
   std::string invalid;  // why it does not count; else empty
@@ -116,14 +116,14 @@ struct SaidOfMetric {
 };
 
 /// What is kept of a metric in a session.
-struct Point : SaidOfMetric {
+struct Point : MetricOfSession {
   SeriesKey key;
   Fingerprint fingerprint;
   double least_step = 0;  // the smallest change that counts beside 3 %; is not kept
 };
 
 /// A point that was kept.
-struct KeptPoint : SaidOfMetric {
+struct KeptPoint : MetricOfSession {
   std::string session_id;
   std::int64_t fingerprint = 0;  // its number
 };

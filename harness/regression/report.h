@@ -37,7 +37,8 @@ struct MeasuredPower {
   std::optional<double> erratic_rate;  // how often it calls erratic what is not
 };
 
-/// Of several runs or pairs `change` is by the means of logarithms; `z` is of check alone.
+/// What is found of one metric. Of several runs or pairs `change` is by the means of logarithms;
+/// `z` is of check alone.
 struct Result : rules::Judgement {
   SeriesKey key;
   std::string node, device_name;

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <span>
 
 #include "harness/core/build_info.h"
 #include "harness/core/metric.h"

@@ -139,7 +139,7 @@ struct NightRates {
 };
 
 /// Of every metric with enough valid nights of the fingerprint that it had last; see
-/// resampling.h. Takes some 0.1 s each. Throws Stopped once a signal was noted.
+/// resample_nights(). Takes some 0.1 s each. Throws Stopped once a signal was noted.
 NightRates rates_of_nights(const History& history);
 
 /// What `selftest` found by resampling processes, to be kept in a history.

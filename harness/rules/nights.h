@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "harness/core/metric.h"
 #include "harness/core/verdict.h"

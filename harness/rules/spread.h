@@ -1,7 +1,9 @@
-// How much more, or less, a metric must vary before that counts: the same for pairs, two sessions
-// and nights; and when one session is called unstable.
+// What is said of a metric, whatever it is compared with; how much more, or less, it must vary
+// before that counts, the same for pairs, two sessions and nights; and when one session is called
+// unstable.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -14,7 +16,11 @@ namespace launchgap::rules {
 /// What shows how much a metric varies within a session.
 enum class SpreadFigure { within_run_cv, between_run_cv, tail, modes };
 inline constexpr std::size_t kSpreadFigures = 4;
-std::string_view name_of(SpreadFigure figure);
+constexpr std::string_view name_of(SpreadFigure figure) {
+  constexpr std::array<std::string_view, kSpreadFigures> kNames = {
+      "within-run CV", "between-run CV", "p99/p50", "modes"};
+  return kNames[static_cast<std::size_t>(figure)];
+}
 
 /// What is said of a metric, in the metric's unit, whatever it is compared with.
 struct Judgement {

@@ -1,4 +1,4 @@
-// Every table that launchgap writes: the one list.
+// Every table that launchgap writes, the one list, and every finding of a session.
 #pragma once
 
 #include <filesystem>

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <tuple>
-#include <utility>
 
 #include <fmt/format.h>
 

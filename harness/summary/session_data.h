@@ -60,6 +60,10 @@ struct RunInfo : RunId, RunBegin, RunEnd {
   int cases_failed = 0;
   std::vector<LoadedLibrary> libraries;
   Json fingerprint = Json::object();  // what must be equal for two results to be comparable
+
+  // Only what identifies it is compared: id().
+  bool operator==(const RunInfo&) const = delete;
+  auto operator<=>(const RunInfo&) const = delete;
 };
 
 /// What happened to one case in one run.

@@ -71,8 +71,10 @@ Table timelines_table();
 Table recordings_table();
 Table record_costs_table();
 Table tail_table();
-Table ranks_table();
 Table recorded_shares_table();
+
+// lateness.cpp: who is late among the ranks of a job
+Table ranks_table();
 
 // night_tables.cpp: what a check against a history found
 Table check_answers_table();

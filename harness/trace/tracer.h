@@ -10,6 +10,7 @@
 #include "harness/core/process_config.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/activity.h"
+#include "harness/device/facts.h"
 
 namespace launchgap {
 

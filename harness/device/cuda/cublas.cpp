@@ -33,7 +33,7 @@ struct Cublas : abi::CublasFunctions {
                    "libcublas.so"),
         "Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it");
     Cublas library;
-    LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_LOAD)
+    LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_TAKE)
     library.facts = file.facts();
     return library;
   }

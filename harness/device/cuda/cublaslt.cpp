@@ -37,7 +37,7 @@ struct CublasLt : abi::CublasLtFunctions {
             "libcublasLt.so"),
         "It comes with cuBLAS; scripts/setup --with-cuda brings both");
     CublasLt library;
-    LAUNCHGAP_CUBLASLT_FUNCTIONS(LAUNCHGAP_LOAD)
+    LAUNCHGAP_CUBLASLT_FUNCTIONS(LAUNCHGAP_TAKE)
     library.facts = file.facts();
     library.facts.version = cublas_version_text(static_cast<int>(library.cublasLtGetVersion()));
     note_loaded(library.facts);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -69,7 +70,8 @@ void ask(const Driver& driver, const ProbeOptions& options, DeviceFacts& facts) 
   }
   const bool partition = facts.name.find(" MIG ") != std::string::npos && driver.cuDeviceGetUuid_v2;
   facts.uuid = (partition ? "MIG-" : "GPU-") +
-               uuid_text({reinterpret_cast<const char*>(uuid.bytes), sizeof uuid.bytes});
+               uuid_text(std::span<const char, kUuidBytes>(
+                   reinterpret_cast<const char*>(uuid.bytes), sizeof uuid.bytes));
 
   options.asking("cuDeviceGetAttribute");
   const std::optional<int> major = attribute(driver, device, abi::kComputeCapabilityMajor);

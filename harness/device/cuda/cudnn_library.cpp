@@ -29,8 +29,8 @@ Cudnn load_cudnn(int compute_capability) {
                  "libcudnn.so"),
       "Without it nothing is convolved on this GPU; scripts/setup --with-cuda brings it");
   Cudnn library;
-  LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_LOAD)
-  LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LAUNCHGAP_LOAD)
+  LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_TAKE)
+  LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LAUNCHGAP_TAKE)
   library.facts = file.facts();
   library.facts.version = cudnn_version_text(library.cudnnGetVersion());
   note_loaded(library.facts);

@@ -13,7 +13,7 @@ const Driver& Driver::get() {
     const SharedLibrary file = SharedLibrary::open(
         {"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}, /*loader_alone=*/true});
     Driver library;
-    LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LAUNCHGAP_LOAD)
+    LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LAUNCHGAP_TAKE)
     library.facts = file.facts();
     int version = 0;
     if (library.cuDriverGetVersion(&version) == abi::kSuccess) {

@@ -45,7 +45,7 @@ struct Nccl : abi::NcclFunctions {
         "Without it GPUs compute no sum together; `pip install nvidia-nccl-cu13` (or -cu12) brings "
         "it");
     Nccl library;
-    LAUNCHGAP_NCCL_FUNCTIONS(LAUNCHGAP_LOAD)
+    LAUNCHGAP_NCCL_FUNCTIONS(LAUNCHGAP_TAKE)
     library.facts = file.facts();
     int version = 0;
     library.check(library.ncclGetVersion(&version), "ncclGetVersion");

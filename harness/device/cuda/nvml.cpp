@@ -159,7 +159,7 @@ const Nvml& Nvml::get() {
     const SharedLibrary file = SharedLibrary::open(
         {"NVML", "LAUNCHGAP_LIBNVML", {"libnvidia-ml.so.1"}, {}, /*loader_alone=*/true});
     Nvml library;
-    LAUNCHGAP_NVML_FUNCTIONS(LAUNCHGAP_LOAD)
+    LAUNCHGAP_NVML_FUNCTIONS(LAUNCHGAP_TAKE)
     library.facts = file.facts();
     library.check(library.nvmlInit_v2(), "nvmlInit_v2");
     std::array<char, 80> version{};

@@ -1,6 +1,7 @@
 #include "harness/doctor/compatibility/compatibility.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 

@@ -63,7 +63,7 @@ std::optional<Version> version_in_name(const std::string& path) {
   return version && version->parts().size() >= 2 ? version : std::nullopt;
 }
 
-void take_asked(const ProbeAnswer& answer, AskedLibrary& library) {
+void take_probed(const ProbeAnswer& answer, ProbedLibrary& library) {
   library.error = text(answer.facts, "error");
   library.path = text(answer.facts, "path");
   library.origin = text(answer.facts, "origin");
@@ -74,7 +74,7 @@ void take_asked(const ProbeAnswer& answer, AskedLibrary& library) {
 
 DriverFacts driver_facts(const ProbeAnswer& answer) {
   DriverFacts driver;
-  take_asked(answer, driver);
+  take_probed(answer, driver);
   driver.asked = true;
   // In WSL and on Jetson the file is libcuda.so.1.1, which is no driver's version.
   driver.version = version_in_name(driver.path);
@@ -99,7 +99,7 @@ cuda::NvmlGpu nvml_gpu(const Json& json) {
 
 NvmlFacts nvml_facts(const ProbeAnswer& answer) {
   NvmlFacts nvml;
-  take_asked(answer, nvml);
+  take_probed(answer, nvml);
   nvml.asked = true;
   nvml.version = text(answer.facts, "version");
   nvml.failed = call_result(answer.facts);
@@ -153,7 +153,7 @@ LibraryFacts library_facts(const LibraryKind& kind,
                            const std::string& soname,
                            const ProbeAnswer& answer) {
   LibraryFacts facts;
-  take_asked(answer, facts);
+  take_probed(answer, facts);
   facts.kind = kind.name;
   facts.soname = soname;
   facts.version = text(answer.facts, "version");

@@ -19,8 +19,8 @@ struct CallResult {
   std::string text;
 };
 
-/// What is known of any library that was asked, as the loader finds it.
-struct AskedLibrary {
+/// What a probe tells of a library, as the loader finds it.
+struct ProbedLibrary {
   std::string error;                // why it could not be loaded
   std::string path;                 // links resolved; empty if it could not be loaded
   std::string origin;               // why the loader took this one
@@ -31,7 +31,7 @@ struct AskedLibrary {
 };
 
 /// The user-mode driver, libcuda.so.1.
-struct DriverFacts : AskedLibrary {
+struct DriverFacts : ProbedLibrary {
   bool asked = false;
   std::optional<Version> version;   // from the file's name, libcuda.so.580.65.06
   std::optional<int> cuda_version;  // 13000
@@ -44,7 +44,7 @@ struct DriverFacts : AskedLibrary {
   bool works() const { return init && init->code == 0 && !devices.empty(); }
 };
 
-struct NvmlFacts : AskedLibrary {
+struct NvmlFacts : ProbedLibrary {
   bool asked = false;
   std::string version;
   std::optional<CallResult> failed;  // what it answered if it does not work
@@ -53,7 +53,7 @@ struct NvmlFacts : AskedLibrary {
 };
 
 /// One of NVIDIA's libraries, by a name that programs ask for.
-struct LibraryFacts : AskedLibrary {
+struct LibraryFacts : ProbedLibrary {
   std::string kind;    // cudart, cublas, cudnn, cupti, nccl
   std::string soname;  // "libcudnn.so.9"
   std::string version;

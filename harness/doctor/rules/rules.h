@@ -1,4 +1,5 @@
-// What the rules share: words of evidence and remedies, each other, and how a variable is read.
+// What the rules share: the words of evidence and remedies, the rules of each layer, and
+// CUDA_VISIBLE_DEVICES as the driver reads it.
 #pragma once
 
 #include <optional>

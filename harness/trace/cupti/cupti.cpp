@@ -39,7 +39,7 @@ const Cupti& Cupti::get() {
                                        driver_version(),
                                        "libcupti.so"));
     auto& library = *new Cupti;
-    LAUNCHGAP_CUPTI_FUNCTIONS(LAUNCHGAP_LOAD)
+    LAUNCHGAP_CUPTI_FUNCTIONS(LAUNCHGAP_TAKE)
     library.facts = file.facts();
     if (library.cuptiGetVersion(&library.version) != abi::kSuccess)
       throw Error("CUPTI ({}) does not tell its version", file.path());
