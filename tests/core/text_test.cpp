@@ -73,6 +73,15 @@ TEST(DidYouMean, TakesNoTimeForWhatIsEndless) {
   EXPECT_EQ(by_nearness(endless, {"run", endless}).front().name, endless);
 }
 
+TEST(UuidText, OfZerosIsOneButARecordingHasNoneThen) {
+  const std::string zeros(kUuidBytes, '\0'), bytes = "\x01\x23\x45\x67\x89\xab\xcd\xef 12345\xff\n";
+  EXPECT_EQ(uuid_text(std::span<const char, kUuidBytes>(zeros.data(), kUuidBytes)),
+            "00000000-0000-0000-0000-000000000000");
+  EXPECT_EQ(recorded_uuid_text(zeros), "");
+  EXPECT_EQ(recorded_uuid_text(bytes), "01234567-89ab-cdef-2031-32333435ff0a");
+  EXPECT_EQ(recorded_uuid_text(bytes.substr(1)), "") << "of another number of bytes";
+}
+
 TEST(DurationText, HasNoDigitsThatSayNothing) {
   EXPECT_EQ(duration_text(20'000), "20 µs");
   EXPECT_EQ(duration_text(2'500'000), "2.5 ms");
