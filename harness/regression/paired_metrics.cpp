@@ -90,12 +90,11 @@ void PairedMetrics::add_pair(Series& series, const MetricFigures* a, const Metri
   series.log_ratios.push_back(std::log(ratio));
 }
 
-/// Of the medians of the first processes: of both sides they are apart by the change, which is of
-/// the mean logarithm.
-static double geometric_mean(const MetricFigures& figures, std::size_t processes) {
-  double sum = 0;
-  for (std::size_t i = 0; i < processes; ++i) sum += std::log(figures.runs[i].median);
-  return std::exp(sum / static_cast<double>(processes));
+/// The geometric mean of the first processes' medians: the change is that of both sides' values.
+static double level_of(const MetricFigures& figures, std::size_t processes) {
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < processes; ++i) medians.push_back(figures.runs[i].median);
+  return *stats::geometric_mean(medians);
 }
 
 rules::PairedVerdict PairedMetrics::judge(const Series& series,
@@ -156,8 +155,8 @@ Result PairedMetrics::result(const SeriesKey& key,
   if (found.pairs > 0) {
     result.runs = result.compared_with = found.pairs;
     result.change = std::expm1(found.mean);
-    result.value = geometric_mean(series.b, found.pairs);
-    result.baseline = geometric_mean(series.a, found.pairs);
+    result.value = level_of(series.b, found.pairs);
+    result.baseline = level_of(series.a, found.pairs);
     result.interval = {std::expm1(found.interval.low), std::expm1(found.interval.high)};
   }
   if (found.verdict == Verdict::invalid) return result;

@@ -23,18 +23,6 @@ RatioVerdict verdict_of(double ratio, const stats::Interval& interval) {
                                                                  : RatioVerdict::same;
 }
 
-/// Welch's interval of the ratio, which contains `times` too: medians over all samples and means of
-/// runs' medians are not quite the same.
-std::optional<stats::Interval> around(double times,
-                                      std::span<const double> fast,
-                                      std::span<const double> slow,
-                                      double tail) {
-  const auto found = ratio(fast, slow, tail);
-  if (!found) return std::nullopt;
-  return stats::Interval{std::min(times, found->interval.low),
-                         std::max(times, found->interval.high)};
-}
-
 }  // namespace
 
 std::optional<stats::Estimate> ratio(std::span<const double> a,
@@ -45,6 +33,16 @@ std::optional<stats::Estimate> ratio(std::span<const double> a,
   const auto difference = stats::difference(*logs_a, *logs_b, tail);
   if (!difference) return std::nullopt;
   return stats::Estimate{std::exp(difference->value), exponential(difference->interval)};
+}
+
+std::optional<stats::Interval> interval_around(double shown,
+                                               std::span<const double> a,
+                                               std::span<const double> b,
+                                               double tail) {
+  const auto found = ratio(a, b, tail);
+  if (!found) return std::nullopt;
+  return stats::Interval{std::min(shown, found->interval.low),
+                         std::max(shown, found->interval.high)};
 }
 
 std::optional<PooledRatio> pooled_ratio(std::span<const double> a,
@@ -134,8 +132,8 @@ Speedup speedup(double times,
                 std::size_t comparisons) {
   constexpr double kTail = 0.025;
   return {times,
-          around(times, fast, slow, kTail),
-          around(times, fast, slow, kTail / static_cast<double>(comparisons)),
+          interval_around(times, fast, slow, kTail),
+          interval_around(times, fast, slow, kTail / static_cast<double>(comparisons)),
           !stats::logarithms(fast) || !stats::logarithms(slow)};
 }
 

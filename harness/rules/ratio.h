@@ -19,6 +19,13 @@ std::optional<stats::Estimate> ratio(std::span<const double> a,
                                      std::span<const double> b,
                                      double tail = 0.025);
 
+/// Welch's interval of a / b, widened to `shown` where that lies outside: medians over all samples,
+/// or of runs, and means of logarithms are not quite the same. Absent as ratio() is.
+std::optional<stats::Interval> interval_around(double shown,
+                                               std::span<const double> a,
+                                               std::span<const double> b,
+                                               double tail);
+
 /// What a ratio is once its ends and its value are known.
 struct PooledRatio {
   double value;

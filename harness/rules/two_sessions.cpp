@@ -43,13 +43,14 @@ std::optional<LevelVerdict> judge_level(const SessionProcesses& before,
                                         const SessionProcesses& now,
                                         double sign_of_worse,
                                         double least) {
-  const auto found = ratio_of_runs(now.medians, before.medians);
+  if (std::min(now.medians.size(), before.medians.size()) < kFewestRuns) return std::nullopt;
+  // A run that is far from the others moves the mean logarithm, and hardly the median.
+  const double times = *stats::median(now.medians) / *stats::median(before.medians);
+  const auto found = interval_around(times, now.medians, before.medians, kTailOf99);
   if (!found) return std::nullopt;
   LevelVerdict level;
-  level.change = *stats::median(now.medians) / *stats::median(before.medians) - 1;
-  // A run that is far from the others moves the mean logarithm, and hardly the median.
-  level.interval = {std::min(level.change, found->interval.low - 1),
-                    std::max(level.change, found->interval.high - 1)};
+  level.change = times - 1;
+  level.interval = {found->low - 1, found->high - 1};
   const auto& [low, high] = level.interval;
   const bool beyond_chance = low > 0 || high < 0, counts = std::abs(level.change) >= least;
   if (beyond_chance && counts) {

@@ -81,6 +81,12 @@ std::optional<std::vector<double>> logarithms(std::span<const double> values) {
   return logs;
 }
 
+std::optional<double> geometric_mean(std::span<const double> values) {
+  const auto all = logarithms(values);
+  const auto mean_logarithm = all ? mean(*all) : std::nullopt;
+  return mean_logarithm ? std::optional(std::exp(*mean_logarithm)) : std::nullopt;
+}
+
 std::optional<double> standard_deviation(std::span<const double> values) {
   if (values.size() < 2) return std::nullopt;
   return std::sqrt(sum_of_squared_deviations(values) / static_cast<double>(values.size() - 1));

@@ -28,6 +28,8 @@ std::optional<double> mean(std::span<const double> values);
 
 /// Absent if a value is not positive and finite.
 std::optional<std::vector<double>> logarithms(std::span<const double> values);
+/// Absent for no values, and likewise.
+std::optional<double> geometric_mean(std::span<const double> values);
 
 /// Standard deviation with n - 1 in the denominator, in two passes. Absent below two values.
 std::optional<double> standard_deviation(std::span<const double> values);

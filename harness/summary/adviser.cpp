@@ -218,9 +218,7 @@ std::string value_text(const SummaryRow& row) {
 
 std::string level_text(const SummaryRow& row) {
   SummaryRow of_runs = row;
-  const auto logarithms = stats::logarithms(row.run_medians);
-  if (const auto mean = logarithms ? stats::mean(*logarithms) : std::nullopt)
-    of_runs.p50 = std::exp(*mean);
+  if (const auto mean = stats::geometric_mean(row.run_medians)) of_runs.p50 = mean;
   return value_text(of_runs);
 }
 

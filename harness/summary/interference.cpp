@@ -55,10 +55,6 @@ std::vector<double> by_run(const Runs& runs,
   return values;
 }
 
-double geometric_mean(const std::vector<double>& positive) {
-  return std::exp(*stats::mean(*stats::logarithms(positive)));
-}
-
 std::vector<int> runs_with(const Runs& quiet, const Runs& disturbed, std::size_t least) {
   std::vector<int> replicates;
   for (const auto& [replicate, values] : quiet) {
@@ -154,8 +150,8 @@ void add_rows(const CaseKey& key, const CaseData& data, std::vector<Interference
       row.statistic = statistic.name;
       row.runs = replicates.size();
       for (const int replicate : replicates) row.launches += disturbed->at(replicate).size();
-      row.quiet_ns = geometric_mean(usual);
-      row.disturbed_ns = geometric_mean(slow);
+      row.quiet_ns = *stats::geometric_mean(usual);
+      row.disturbed_ns = *stats::geometric_mean(slow);
       row.ratio = ratio;
       // A place behind the interference is a launch only where each is a sample.
       const bool each_is_a_sample = metric == "api_ns" || metric == "roundtrip_ns";
